@@ -1,0 +1,22 @@
+# Build options, and the interface target that our own targets link privately for warnings and sanitizers.
+option(BUILD_TESTING "build the tests" ON)
+option(ACB_WERROR "treat warnings as errors" OFF)
+set(ACB_SANITIZE "" CACHE STRING "sanitizers, as for -fsanitize= (address,undefined or thread)")
+set(ACB_SLURM_PLUGIN_DIR "${CMAKE_INSTALL_FULL_LIBDIR}/slurm-wlm" CACHE PATH "Slurm's PluginDir")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "build type" FORCE)
+endif()
+
+add_library(acb_options INTERFACE)
+target_compile_options(acb_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wcast-qual -Wformat=2 -Wimplicit-fallthrough>
+  $<$<AND:$<BOOL:${ACB_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
+# Bits must not depend on the compiler's liberty to fuse a*b+c.
+target_compile_options(acb_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+if(ACB_SANITIZE)
+  target_compile_options(acb_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ACB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+  target_link_options(acb_options INTERFACE -fsanitize=${ACB_SANITIZE})
+endif()
