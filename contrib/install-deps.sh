@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building, testing and the quickstart need, and starts no service.
 #
 #   contrib/install-deps.sh            install what is missing

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the project and runs all its tests.
 #
 #   tests/run.sh                 every label

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a machine can see of the code's form: format, lint, sizes, names, boundaries between the parts.
+#
+#   tests/lint.sh            everything; clang-tidy needs a configured build (PRESET, default release)
+#   tests/lint.sh --quick    all but clang-tidy
+set -euo pipefail
+shopt -s lastpipe  # report counts in this shell, at the end of a pipe
+cd "$(dirname "$0")/.."
+preset=${PRESET:-release}
+faults=0
+
+# report TITLE: prints what comes on stdin, if anything, under the title and counts it as a fault.
+report() {
+  local lines
+  lines=$(cat)
+  [ -z "$lines" ] && return 0
+  printf 'lint: %s\n%s\n' "$1" "$lines" >&2
+  faults=$((faults + 1))
+}
+
+files() { git ls-files -co --exclude-standard -- "$@"; }
+sources() { files '*.cpp' '*.h' '*.cu' '*.cuh'; }
+
+longer_than() {  # LIMIT PATTERN...
+  local limit=$1
+  shift
+  files "$@" | while read -r file; do
+    if [ "$(wc -l <"$file")" -gt "$limit" ]; then
+      echo "$file: $(wc -l <"$file") lines, at most $limit"
+    fi
+  done
+}
+
+found() { git grep -nIE "$@" || [ $? -eq 1 ]; }
+
+format_faults() {
+  sources | xargs -r clang-format --dry-run --Werror 2>&1 | grep -E 'error:' | head -20 || [ $? -eq 1 ]
+}
+
+shell_faults() {
+  { files '*.sh' .ci/run contrib/vcluster/vcluster; files 'contrib/vcluster/lib/*'; } | sort -u |
+    xargs -r shellcheck -x -f gcc -S warning || [ $? -eq 1 ] || [ $? -eq 123 ]
+}
+
+without_licence() {
+  { sources; files '*.sh'; } | while read -r file; do
+    head -3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file"
+  done
+}
+
+tidy_faults() {
+  local database=build/$preset/compile_commands.json
+  [ -e "$database" ] || { echo "no $database: build first"; return; }
+  files 'base/*.cpp' 'spank_plugin/*.cpp' 'cloudburst/*.cpp' 'mpi_runtime/*.cpp' 'contrib/*.cpp' |
+    xargs -r -P "$(nproc)" -n 1 clang-tidy -p "build/$preset" --quiet 2>/dev/null |
+    grep -E '(warning|error):' | sort -u || [ $? -eq 1 ]
+}
+
+longer_than 250 '*.h' | report "headers too long"
+longer_than 500 '*.cpp' '*.cu' '*.sh' 'contrib/vcluster/*' | report "sources too long"
+format_faults | report "not formatted (clang-format -i)"
+shell_faults | report "shellcheck"
+without_licence | report "no SPDX line"
+found '\b(TODO|FIXME|XXX|HACK)\b' -- '*.cpp' '*.h' '*.cu' '*.sh' '*.md' '*.toml' ':!tests/lint.sh' | report "unfinished"
+found '(class|struct) \w*(Manager|Helper|Utils?|ForTest)\b|\w+_for_test\(' -- '*.cpp' '*.h' | report "names that say nothing"
+found '#include "(cloudburst|spank_plugin)/' -- mpi_runtime | report "mpi_runtime knows only base"
+found '#include "(mpi_runtime|spank_plugin)/' -- cloudburst | report "cloudburst knows only base"
+found '#include "(mpi_runtime|cloudburst)/' -- spank_plugin | report "the plugins know only base"
+found '#include <slurm/' -- cloudburst ':!cloudburst/slurm' | report "libslurm outside cloudburst/slurm"
+found '#include <(curl|sqlite3|SQLiteCpp)' -- cloudburst ':!cloudburst/http' ':!cloudburst/ledger' | report "a C library wrapped twice"
+found '#include <mpi.h>' -- mpi_runtime ':!mpi_runtime/comm' | report "MPI outside mpi_runtime/comm"
+found 'ffast-math|funsafe-math' -- '*.txt' '*.cmake' '*.json' | report "bits at the compiler's liberty"
+[ "${1:-}" = --quick ] || tidy_faults | report "clang-tidy"
+
+[ "$faults" -eq 0 ] && { echo "lint: clean"; exit 0; }
+echo "lint: $faults kinds of fault" >&2
+exit 1
