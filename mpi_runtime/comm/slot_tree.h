@@ -44,8 +44,8 @@ struct Range {
 [[nodiscard]] std::size_t split_point(Range node);
 
 /// Adds up the gradients of one step after another. Memory per rank: one fp32 vector for each
-/// subtree that is open or complete (at most 2 log2(slots) + 1 vectors, kept between steps), and
-/// two receive buffers of at most kReduceChunk elements per subtree of the world.
+/// subtree that is open or complete (at most 2 log2(slots) + 1 vectors, kept between steps), and a
+/// receive buffer of at most kReduceChunk elements for each subtree of the world.
 class SlotReducer {
  public:
   /// `comm` must outlive the reducer. 1 <= comm.size() <= slots.
@@ -60,8 +60,8 @@ class SlotReducer {
   [[nodiscard]] Status add(std::size_t slot, std::span<const float> gradients);
 
   /// After every slot of this rank has been added: leaves the tree sum over all slots in `sum`,
-  /// which is slice().size() long, and makes ready for the next step. Collective. Every other
-  /// rank's subtrees arrive chunk by chunk, each chunk while the one before is being added.
+  /// which is slice().size() long, and makes ready for the next step. Collective. The
+  /// other ranks' subtrees arrive chunk by chunk and are added while they are in cache.
   [[nodiscard]] Status finish(std::span<float> sum);
 
  private:
@@ -70,14 +70,18 @@ class SlotReducer {
     std::vector<float> values;
   };
   [[nodiscard]] std::vector<float> take_buffer();
-  [[nodiscard]] bool merge_top();
+  void merge_siblings();
+  [[nodiscard]] Status exchange_chunk(std::size_t first);
+  [[nodiscard]] float* fold(Range node, std::size_t first, std::size_t count);
+  [[nodiscard]] Range chunk_of(int rank, std::size_t first) const;
 
   Communicator& comm_;
   std::size_t slots_;
   std::size_t elements_;
   std::size_t next_slot_;
-  std::vector<Partial> partials_;          ///< ascending; each is a complete subtree
+  std::vector<Partial> partials_;          ///< complete subtrees of this rank, ascending
   std::vector<std::vector<float>> spare_;  ///< buffers of earlier steps
+  std::vector<Partial> arrived_;           ///< the other ranks' subtrees, one chunk of each
 };
 
 /// Elements of a chunk of SlotReducer::finish: 256 KiB, a few times what hides a round trip and
