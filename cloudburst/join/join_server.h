@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rented node gets what it needs to join the cluster: one TLS endpoint, POST /v1/join, with
-// a certificate made at start and pinned through the node's user data. A node shows a one-time
-// secret; the munge key itself is never in user data.
+// Where a rented node gets what it needs to join the cluster: a TLS service whose certificate is
+// pinned through the node's user data. A node shows a one-time secret; the munge key itself is
+// never in user data.
+//
+//   POST /v1/join {"secret", "instance"} -> {"node", "cluster", "conf_server", "munge_key"
+//   (base64)} GET  /v1/time -> {"time"}: the controller's clock, for the node's check of its own
 #pragma once
 
-#include "base/json.h"
 #include "base/result.h"
+#include "cloudburst/join/digest.h"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace acb::cloud {
 
 struct JoinRequest {
-  std::string secret_sha256;  ///< of what the node showed, in hexadecimal: compare with same_text()
+  std::string secret_sha256;  ///< of what the node showed, in hexadecimal; compare with same_text()
   std::string instance;       ///< the cloud's instance id, as the node says
   std::string address;        ///< whence it connected
 };
@@ -31,15 +33,15 @@ struct JoinGrant {
 
 class JoinServer {
  public:
-  /// Called on the server's threads, several at a time. Errors become the HTTP status: denied 403,
-  /// not_found 403 (a wrong secret tells nothing), exists 409, everything else 503 with "try
-  /// again".
+  /// Called on the server's threads, several at a time. An error becomes the HTTP status: denied
+  /// and not_found 403 (a wrong secret tells nothing), exists 409 (used before), everything else
+  /// 503, on which the node tries again.
   using Handler = std::function<Result<JoinGrant>(const JoinRequest& request)>;
 
-  /// Listens on "ADDRESS:PORT" ("[::]:PORT" for IPv6; port 0: a free one). `names` (host names or
-  /// addresses under which nodes reach it) stand in the certificate.
+  /// Listens on "ADDRESS:PORT" ("[::]:8543" for IPv6; port 0: a free one). `identity` is the file
+  /// that keeps key and certificate (see identity.h), in a folder that only the daemon can enter.
   [[nodiscard]] static Result<std::unique_ptr<JoinServer>> start(
-      const std::string& listen, const std::vector<std::string>& names, Handler handler);
+      const std::string& listen, const std::filesystem::path& identity, Handler handler);
 
   JoinServer(const JoinServer&) = delete;
   JoinServer& operator=(const JoinServer&) = delete;
@@ -55,11 +57,5 @@ class JoinServer {
   explicit JoinServer(std::unique_ptr<Service> service);
   std::unique_ptr<Service> service_;
 };
-
-/// A new one-time secret: 256 random bits in hexadecimal.
-[[nodiscard]] std::string new_join_secret();
-[[nodiscard]] std::string sha256_hex(std::string_view bytes);
-/// Equality in a time that depends on the lengths alone.
-[[nodiscard]] bool same_text(std::string_view a, std::string_view b);
 
 }  // namespace acb::cloud
