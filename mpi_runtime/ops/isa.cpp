@@ -41,6 +41,15 @@ std::string_view name_of(Isa isa) {
   return level(isa).name;
 }
 
+Result<Isa> parse_isa(std::string_view name) {
+  for (std::size_t i = 0; i < kLevels.size(); ++i) {
+    if (kLevels.at(i).name == name) {
+      return static_cast<Isa>(i);
+    }
+  }
+  return fail(ErrorCode::invalid, "isa: '" + std::string(name) + "': no such instruction set");
+}
+
 Isa detect_isa() {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {

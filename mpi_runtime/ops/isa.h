@@ -13,6 +13,8 @@ namespace acb::train {
 enum class Isa { sse41 = 0, avx2 = 1, avx512 = 2, avx512_bf16 = 3, amx = 4 };
 
 [[nodiscard]] std::string_view name_of(Isa isa);
+/// The one of that name, or `invalid`.
+[[nodiscard]] Result<Isa> parse_isa(std::string_view name);
 /// The highest that this machine's processor has.
 [[nodiscard]] Isa detect_isa();
 /// Holds oneDNN in this process to `isa`: once, before the first Ops is made. `unavailable` if
