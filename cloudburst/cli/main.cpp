@@ -80,7 +80,8 @@ int run(int argc, char** argv) {
   app.add_option("--config", arguments.config, "the configuration file")->capture_default_str();
   app.set_version_flag("--version", ACB_VERSION);
   CLI::App* status = app.add_subcommand("status", "bursts: state, reason, nodes, cost so far");
-  status->add_option("JOB", arguments.job, "only this job")->check(CLI::Range(std::int64_t{1}, std::int64_t{4294967295}));
+  status->add_option("JOB", arguments.job, "only this job")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{4294967295}));
   app.add_subcommand("nodes", "the cloud nodes of this cluster and who has them");
   app.add_subcommand("leases", "every node rented, from when to when, and its bill");
   app.add_subcommand("cost", "what was billed, by job");
