@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bursts: opened when seen in Slurm, started or given up as a whole, and their jobs' start time and
+// comment.
+#include "cloudburst/plan/draft.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace acb::cloud {
+
+namespace {
+
+/// The user is told what a boot waits for once it takes longer than this.
+constexpr std::chrono::seconds kLongBoot{45};
+
+const Burst* before(const Draft& draft, const BurstId& id) {
+  return id.restart == 0 ? nullptr : draft.burst({id.job, id.restart - 1, id.submit});
+}
+
+Burst& open(Draft& draft, const Draft::Labelled& labelled) {
+  Burst burst;
+  burst.id = burst_id(*labelled.job);
+  burst.uid = labelled.job->uid;
+  burst.nodes = labelled.label.burst;
+  burst.gpu_type = labelled.label.gpu_type;
+  burst.market = labelled.market;
+  burst.opened = draft.now;
+  if (const Burst* last = before(draft, burst.id);
+      last != nullptr && last->state == BurstState::failed) {
+    burst.fails = last->fails;
+  }
+  return draft.add_burst(std::move(burst));
+}
+
+/// What keeps the nodes of a booting burst, in words that do not change with every look.
+std::string waiting_for(const Draft& draft, const Draft::Labelled& labelled, const Burst& burst) {
+  std::string words = burst.reason;
+  std::vector<std::string> late;
+  for (const std::string& node : labelled.job->nodes) {
+    const Lease* lease = draft.is_ours(node) ? draft.live_lease(node) : nullptr;
+    if (lease == nullptr) {
+      continue;
+    }
+    if (lease->state == LeaseState::creating && lease->error_class && words.empty()) {
+      words = "renting " + node + ": " + lease->error;
+    }
+    if (lease->state == LeaseState::booting && draft.now - lease->created > kLongBoot) {
+      late.push_back(node);
+    }
+    if (lease->state == LeaseState::releasing && draft.now - lease->next_try > kLongBoot) {
+      words = node + ": its last machine is not given back yet: " + lease->error;
+    }
+  }
+  if (words.empty() && !late.empty()) {
+    words = "rented, but not registered yet: " + join(late, ",") + " (limit " +
+            std::to_string(draft.policy.boot_timeout.count()) + " s)";
+  }
+  return words;
+}
+
+void tell(Draft& draft, const SlurmJob& job, Burst& burst, const std::string& words) {
+  burst.told = words;
+  const std::string comment = with_words(job.admin_comment, words);
+  if (comment != job.admin_comment) {
+    draft.call({.kind = CallKind::set_comment, .job = job.id, .text = comment});
+  }
+}
+
+void configure(Draft& draft, const Draft::Labelled& labelled) {
+  const BurstId id = burst_id(*labelled.job);
+  if (draft.burst(id)->state == BurstState::open) {
+    if (!draft.burst(id)->configuring) {
+      draft.edit_burst(id).configuring = draft.now;
+    }
+    rent_for(draft, labelled);
+  }
+  Burst& burst = draft.edit_burst(id);
+  tell(draft,
+       *labelled.job,
+       burst,
+       burst.state == BurstState::failed ? burst.reason : waiting_for(draft, labelled, burst));
+}
+
+void run(Draft& draft, const Draft::Labelled& labelled) {
+  const SlurmJob& job = *labelled.job;
+  Burst& burst = draft.edit_burst(burst_id(job));
+  if (burst.state != BurstState::started) {
+    burst.state = BurstState::started;
+    burst.started = draft.now;
+    burst.fails = 0;
+    burst.reason.clear();
+    draft.event(job.id, "", "started on " + std::to_string(job.nodes.size()) + " nodes");
+  }
+  tell(draft, job, burst, "");
+  // With kill_on_node_fail off, Slurm lets a job without its batch host run on for ever.
+  if (job.batch && !job.batch_host.empty() &&
+      !std::count(job.nodes.begin(), job.nodes.end(), job.batch_host)) {
+    if (draft.call({.kind = CallKind::requeue, .job = job.id})) {
+      draft.event(job.id, "", "requeued: its batch host " + job.batch_host + " is lost");
+    }
+  }
+}
+
+/// A requeue brings Slurm's own hold of about two minutes. It is replaced once by what our own
+/// failures ask for; a time that somebody sets later stands.
+void wait_for_start(Draft& draft, const Draft::Labelled& labelled) {
+  const SlurmJob& job = *labelled.job;
+  Burst& burst = draft.edit_burst(burst_id(job));
+  const Burst* last = before(draft, burst.id);
+  const bool failed = last != nullptr && last->state == BurstState::failed && last->retry_at;
+  if (!burst.lifted && !job.held) {
+    const WallTime now_s = std::chrono::floor<std::chrono::seconds>(draft.now);
+    const WallTime target = failed ? std::max(*last->retry_at, now_s) : now_s;
+    const WallTime begin = job.begin.value_or(now_s);
+    const bool right = failed ? begin == target || (begin <= target && target <= draft.now)
+                              : begin <= draft.now + std::chrono::seconds(1);
+    if (right) {
+      burst.lifted = true;
+    } else {
+      draft.call({.kind = CallKind::set_start, .job = job.id, .at = target});
+    }
+  }
+  std::string words;
+  if (failed) {
+    words = last->reason + "; next try at " + format_time(*last->retry_at).substr(0, 19) + "Z";
+  }
+  tell(draft, job, burst, words);
+}
+
+/// Bursts whose job has left, ended or gone on to another restart.
+void end_others(Draft& draft) {
+  const SlurmPicture& slurm = *draft.view.slurm;
+  std::map<std::pair<std::uint32_t, WallTime>, const SlurmJob*> jobs;
+  for (const SlurmJob& job : slurm.jobs) {
+    jobs[{job.id, job.submit}] = &job;
+  }
+  for (const auto& [id, old] : draft.view.book->bursts) {
+    if (old.state == BurstState::ended || old.opened > slurm.at) {
+      continue;
+    }
+    const auto found = jobs.find({id.job, id.submit});
+    const SlurmJob* job = found == jobs.end() ? nullptr : found->second;
+    // The last failure is kept while its job waits: it holds the reason and the next try.
+    const std::uint32_t keeps = draft.burst(id)->state == BurstState::failed ? 1 : 0;
+    if (job == nullptr || job->phase == JobPhase::ended || job->restart > id.restart + keeps) {
+      draft.edit_burst(id).state = BurstState::ended;
+    }
+  }
+}
+
+}  // namespace
+
+void plan_bursts(Draft& draft) {
+  if (draft.view.slurm == nullptr) {
+    return;
+  }
+  for (const Draft::Labelled& labelled : draft.bursting_jobs()) {
+    const SlurmJob& job = *labelled.job;
+    const bool matters = job.phase == JobPhase::configuring || job.phase == JobPhase::running ||
+                         (job.phase == JobPhase::pending && job.restart > 0);
+    if (!matters) {
+      continue;
+    }
+    if (draft.burst(burst_id(job)) == nullptr) {
+      open(draft, labelled);
+    }
+    if (job.phase == JobPhase::configuring) {
+      configure(draft, labelled);
+    } else if (job.phase == JobPhase::running) {
+      run(draft, labelled);
+    } else {
+      wait_for_start(draft, labelled);
+    }
+  }
+  end_others(draft);
+}
+
+}  // namespace acb::cloud

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening leases for a burst whose nodes boot: which offer, at what price, or why not.
+#include "cloudburst/plan/draft.h"
+#include "cloudburst/provider/retry.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace acb::cloud {
+
+namespace {
+
+constexpr std::chrono::seconds kOffersFresh{15};
+/// A burst waits this long for the list of offers, so that its user reads why within a minute.
+constexpr std::chrono::seconds kOffersWait{45};
+constexpr int kMostLosses = 3;
+
+bool needs_a_person(ErrorClass cls) {
+  return cls == ErrorClass::quota || cls == ErrorClass::auth || cls == ErrorClass::bad_request;
+}
+
+bool is_resting(const Draft& draft, const std::string& offer_id, std::string& why) {
+  for (const Lease* lease : draft.all_leases()) {
+    if (lease->offer_id == offer_id && lease->error_class == ErrorClass::no_capacity &&
+        lease->closed && draft.now - *lease->closed < draft.policy.offer_rest) {
+      why = lease->error;
+      return true;
+    }
+  }
+  return false;
+}
+
+struct Choice {
+  const Offer* offer = nullptr;
+  std::string why;  ///< where there is none
+};
+
+/// The cheapest that has enough for all, else the cheapest that has any.
+Choice choose_offer(const Draft& draft, const Draft::Labelled& labelled, int missing) {
+  Choice choice;
+  const Policy& policy = draft.policy;
+  std::string why = "no_capacity: nothing on offer for " + labelled.label.gpu_type + " (" +
+                    std::string(name_of(labelled.market)) + ") with " +
+                    std::to_string(policy.gpus_per_node) + " GPUs an instance";
+  const auto enough = [&](const Offer& offer) {
+    return offer.available.value_or(missing) >= missing;
+  };
+  for (const Offer& offer : draft.view.cloud->offers) {
+    if (offer.gpu_type != labelled.label.gpu_type || offer.market != labelled.market ||
+        offer.gpus_per_instance != policy.gpus_per_node) {
+      continue;
+    }
+    if (policy.max_price && offer.price_per_hour > *policy.max_price) {
+      why = "no_capacity: " + offer.offer_id + " costs " + format_money(offer.price_per_hour) +
+            " an hour, above max_price_per_hour " + format_money(*policy.max_price);
+      continue;
+    }
+    if (offer.available.value_or(1) < 1) {
+      why = "no_capacity: " + offer.offer_id + " has none left";
+      continue;
+    }
+    if (is_resting(draft, offer.offer_id, why)) {
+      continue;
+    }
+    if (choice.offer == nullptr ||
+        std::pair(!enough(offer), offer.price_per_hour) <
+            std::pair(!enough(*choice.offer), choice.offer->price_per_hour)) {
+      choice.offer = &offer;
+    }
+  }
+  choice.why = std::move(why);
+  return choice;
+}
+
+/// Whether the offers known are fresh; else asks for them, and gives the burst up where that fails
+/// for good or for long.
+bool know_offers(Draft& draft, const Burst& burst) {
+  const CloudPicture& cloud = *draft.view.cloud;
+  if (cloud.offers_at && draft.now - *cloud.offers_at < kOffersFresh) {
+    return true;
+  }
+  const WallTime since = burst.configuring.value_or(draft.now);
+  const bool failed_now = cloud.offers_error && cloud.offers_asked && *cloud.offers_asked >= since;
+  if (failed_now && (needs_a_person(cloud.offers_error->cls) || draft.now - since > kOffersWait)) {
+    draft.fail_burst(burst.id, describe(*cloud.offers_error), cloud.offers_error->cls);
+    return false;
+  }
+  if (failed_now && burst.reason != describe(*cloud.offers_error)) {
+    draft.edit_burst(burst.id).reason = describe(*cloud.offers_error);
+  }
+  const auto wait = cloud.offers_failed == 0 ? std::chrono::milliseconds(0)
+                                             : retry_delay(cloud.offers_failed,
+                                                           cloud.offers_error->cls,
+                                                           cloud.offers_error->retry_after,
+                                                           draft.view.jitter01);
+  if (!cloud.offers_asked || !failed_now || draft.now - *cloud.offers_asked >= wait) {
+    draft.call({.kind = CallKind::offers});
+  }
+  return false;
+}
+
+/// Whether the node's last attempts speak against another one; then the burst is given up.
+bool is_hopeless(Draft& draft, const Burst& burst, const std::string& node) {
+  const std::vector<const Lease*> made = draft.leases_made_for(burst.id, node);
+  if (made.empty()) {
+    return false;
+  }
+  const Lease& last = *made.back();
+  const auto losses =
+      std::count_if(made.begin(), made.end(), [](const Lease* lease) { return lease->lost; });
+  if (last.error_class && needs_a_person(*last.error_class)) {
+    draft.fail_burst(burst.id, last.error, last.error_class);
+  } else if (losses >= kMostLosses) {
+    draft.fail_burst(burst.id,
+                     node + " was lost " + std::to_string(losses) + " times while it booted",
+                     std::nullopt);
+  } else if (std::cmp_greater_equal(made.size(), draft.policy.most_attempts)) {
+    draft.fail_burst(
+        burst.id,
+        node + ": " + std::to_string(made.size()) + " attempts failed, the last: " + last.error,
+        last.error_class);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void open_lease(Draft& draft,
+                const Draft::Labelled& labelled,
+                const std::string& node,
+                const Offer& offer) {
+  Lease lease;
+  lease.made_for = burst_id(*labelled.job);
+  lease.owner = lease.made_for;
+  lease.node = node;
+  const auto known =
+      draft.view.book->attempts.find({lease.made_for.job, lease.made_for.restart, node});
+  lease.attempt = known == draft.view.book->attempts.end() ? 1 : known->second + 1;
+  const auto key = idempotency_key(
+      {draft.policy.cluster, lease.made_for.job, lease.made_for.restart, node, lease.attempt});
+  if (!key) {
+    draft.fail_burst(lease.owner, key.error().message, ErrorClass::bad_request);
+    return;
+  }
+  lease.key = *key;
+  lease.gpu_type = offer.gpu_type;
+  lease.market = offer.market;
+  lease.offer_id = offer.offer_id;
+  lease.price_per_hour = offer.price_per_hour;
+  lease.currency = offer.currency;
+  lease.minimum_min = offer.minimum_min;
+  lease.granularity_s = offer.granularity_s;
+  lease.reserved = reservation(
+      offer.price_per_hour, labelled.job->time_limit, draft.policy.boot_timeout, offer.minimum_min);
+  lease.created = draft.now;
+  lease.next_try = draft.now;
+  lease.deadline = draft.now + draft.policy.boot_timeout;
+  draft.event(lease.owner.job,
+              node,
+              "renting " + offer.offer_id + " at " + format_money(offer.price_per_hour) +
+                  " an hour, holding " + format_money(lease.reserved));
+  draft.add(std::move(lease));
+}
+
+/// The burst's nodes for which a lease has to be opened now. Gives the burst up where one cannot
+/// be.
+std::vector<std::string> missing_nodes(Draft& draft, const Burst& burst, const SlurmJob& job) {
+  std::vector<std::string> missing;
+  for (const std::string& node : job.nodes) {
+    const SlurmNode* slurm = draft.slurm_node(node);
+    if (slurm == nullptr || draft.live_lease(node) != nullptr) {
+      continue;
+    }
+    const bool is_on = !slurm->powering_up && !slurm->powered_down && !slurm->powering_down;
+    if (is_on) {
+      const Lease* last = draft.newest_lease(node);
+      draft.fail_burst(burst.id,
+                       node + (last != nullptr && last->lost
+                                   ? ": the cloud took it back while the others booted"
+                                   : ": is on in Slurm, but nothing is rented under its name"),
+                       std::nullopt);
+      return {};
+    }
+    if (is_hopeless(draft, burst, node)) {
+      return {};
+    }
+    missing.push_back(node);
+  }
+  return missing;
+}
+
+}  // namespace
+
+void rent_for(Draft& draft, const Draft::Labelled& labelled) {
+  const Burst burst = *draft.burst(burst_id(*labelled.job));
+  const std::vector<std::string> missing = missing_nodes(draft, burst, *labelled.job);
+  if (missing.empty() || !know_offers(draft, burst)) {
+    return;
+  }
+  const Choice choice = choose_offer(draft, labelled, static_cast<int>(missing.size()));
+  if (choice.offer == nullptr) {
+    draft.fail_burst(burst.id, choice.why, ErrorClass::no_capacity);
+    return;
+  }
+  for (const std::string& node : missing) {
+    open_lease(draft, labelled, node, *choice.offer);
+  }
+}
+
+}  // namespace acb::cloud

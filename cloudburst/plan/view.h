@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a decision is made from: three pictures (ledger, Slurm, cloud), the time, and the site's
+// policy. Values only.
+#pragma once
+
+#include "cloudburst/ledger/ledger.h"
+#include "cloudburst/provider/types.h"
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace acb::cloud {
+
+enum class JobPhase {
+  pending,
+  configuring,  ///< has its nodes, which boot
+  running,
+  completing,  ///< has ended, its nodes are being cleaned
+  ended,
+};
+
+struct SlurmJob {
+  std::uint32_t id = 0;
+  std::uint32_t restart = 0;
+  uid_t uid = 0;
+  JobPhase phase = JobPhase::pending;
+  bool held = false;  ///< priority 0: somebody wants it to wait
+  bool batch = false;
+  std::vector<std::string> nodes;  ///< allocated; empty while pending
+  std::string batch_host;
+  std::string admin_comment;
+  WallTime submit{};
+  std::optional<WallTime> begin;  ///< does not start before this
+  std::chrono::seconds time_limit{0};
+};
+
+struct SlurmNode {
+  std::string name;
+  std::string address;
+  std::string reason;
+  bool down = false;
+  bool allocated = false;      ///< some job has it, ours or not
+  bool powered_down = false;   ///< "~"
+  bool powering_up = false;    ///< "#": resumed, not yet registered
+  bool powering_down = false;  ///< "%" or "!"
+  bool responding = true;
+};
+
+/// Nodes are loaded before jobs, so that a node that seems unowned was so at the earlier time.
+struct SlurmPicture {
+  std::vector<SlurmJob> jobs;
+  std::vector<SlurmNode> nodes;  ///< only those that are ours
+  WallTime at{};                 ///< when loading began
+};
+
+struct CloudPicture {
+  std::vector<Offer> offers;
+  std::optional<WallTime> offers_at;     ///< of the last answer
+  std::optional<WallTime> offers_asked;  ///< of the last question
+  int offers_failed = 0;                 ///< in a row
+  std::optional<CloudError> offers_error;
+
+  std::vector<Allocation> listed;  ///< with our cluster's tag; young ones may be missing
+  std::optional<WallTime> listed_at;
+  std::optional<WallTime> list_asked;
+};
+
+struct Policy {
+  std::string cluster;
+  std::string default_gpu;
+  Market default_market = Market::spot;
+  int gpus_per_node = 1;
+  std::optional<Money> max_price;
+  std::chrono::seconds idle_release{60};
+  std::chrono::seconds boot_timeout{300};
+  /// An unowned node that nobody waits for is given back after this: long enough for Slurm's
+  /// scheduler to hand it to the next job, short against the 10 s promised.
+  std::chrono::seconds unowned_grace{4};
+  std::chrono::seconds first_delay{30};  ///< of a failed burst's job; doubles each time
+  std::chrono::seconds last_delay{900};
+  std::chrono::seconds offer_rest{60};  ///< after "no capacity"
+  /// A create call whose outcome is unknown may still arrive this long after it was sent; longer
+  /// than any call lasts plus the cloud's own 60 s.
+  std::chrono::seconds settle{120};
+  int most_attempts = 12;  ///< leases tried per node of one burst
+};
+
+struct View {
+  const Book* book = nullptr;                   ///< never null
+  const SlurmPicture* slurm = nullptr;          ///< null: not seen yet
+  const CloudPicture* cloud = nullptr;          ///< never null
+  const std::set<std::string>* busy = nullptr;  ///< Call::subject() of those under way; never null
+  /// Since when each of our nodes has been without a job.
+  const std::map<std::string, WallTime>* unowned = nullptr;
+  WallTime now{};
+  double jitter01 = 0.5;
+};
+
+}  // namespace acb::cloud

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole fleets under random faults: whatever fails, nothing is billed without a live lease, no node
+// name has two machines, jobs run in the end, and everything is given back.
+#include "tests/support/fleet.h"
+
+#include <gtest/gtest.h>
+
+namespace acb::cloud {
+namespace {
+
+using std::chrono::seconds;
+
+JobPhase phase(const Fleet& fleet, std::uint32_t job) {
+  return fleet.slurm.jobs().at(job).seen.phase;
+}
+
+TEST(Fleet, ABurstBootsRunsAndIsGivenBack) {
+  Fleet fleet(1, 4);
+  const auto job = fleet.slurm.submit(2, seconds(30), fleet.now);
+  fleet.run(seconds(40));
+  EXPECT_EQ(phase(fleet, job), JobPhase::running);
+  EXPECT_EQ(fleet.leases(LeaseState::up).size(), 2U);
+  EXPECT_EQ(fleet.count(CallKind::create), 2);
+  fleet.run(seconds(60));
+  EXPECT_EQ(phase(fleet, job), JobPhase::ended);
+  EXPECT_EQ(fleet.leftovers(), "");
+  EXPECT_TRUE(fleet.broken.empty()) << fleet.broken.front();
+}
+
+TEST(Fleet, ACancelledBurstIsGivenBackWithinTenSeconds) {
+  for (int after = 0; after < 25; ++after) {
+    Fleet fleet(static_cast<std::uint64_t>(after) + 1, 4);
+    const auto job = fleet.slurm.submit(2, seconds(300), fleet.now);
+    fleet.run(seconds(after));
+    fleet.slurm.cancel(job);
+    fleet.run(seconds(10));
+    for (const Lease* lease : fleet.leases(LeaseState::booting)) {
+      ADD_FAILURE() << lease->key << " cancelled after " << after << " s still boots";
+    }
+    EXPECT_TRUE(fleet.leases(LeaseState::up).empty()) << after;
+    fleet.run(seconds(30));
+    EXPECT_EQ(fleet.leftovers(), "") << after;
+    EXPECT_TRUE(fleet.broken.empty()) << fleet.broken.front();
+  }
+}
+
+TEST(Fleet, NodesOfACancelledJobServeTheNextWithoutASecondMachine) {
+  Fleet fleet(7, 2);
+  const auto first = fleet.slurm.submit(2, seconds(300), fleet.now);
+  const auto second = fleet.slurm.submit(2, seconds(30), fleet.now);
+  fleet.run(seconds(5));
+  fleet.slurm.cancel(first);
+  fleet.run(seconds(60));
+  EXPECT_EQ(fleet.slurm.jobs().at(second).starts, 1);
+  EXPECT_EQ(fleet.count(CallKind::create), 2);
+  fleet.run(seconds(60));
+  EXPECT_EQ(fleet.leftovers(), "");
+}
+
+TEST(Fleet, ALostNodeIsSetDownAtOnceAndComesBack) {
+  Fleet fleet(3, 4);
+  const auto job = fleet.slurm.submit(2, seconds(120), fleet.now);
+  fleet.run(seconds(40));
+  ASSERT_EQ(phase(fleet, job), JobPhase::running);
+  fleet.cloud.take(fleet.cloud.running("burst-0")->id);
+  fleet.run(seconds(10));
+  EXPECT_EQ(phase(fleet, job), JobPhase::running);
+  EXPECT_EQ(fleet.slurm.jobs().at(job).seen.nodes.size(), 2U);  // own-0 and burst-1
+  EXPECT_GE(fleet.count(CallKind::set_down), 1);
+  fleet.run(seconds(20));
+  EXPECT_TRUE(fleet.slurm.nodes().at("burst-0").powered_down);
+  EXPECT_FALSE(fleet.slurm.nodes().at("burst-0").down);
+  fleet.run(seconds(120));
+  EXPECT_EQ(fleet.leftovers(), "");
+  EXPECT_TRUE(fleet.broken.empty()) << fleet.broken.front();
+}
+
+TEST(Fleet, AJobWithoutItsBatchHostIsRequeuedAndStartsAgainWithoutTheHold) {
+  Fleet fleet(4, 4);
+  const auto job = fleet.slurm.submit(2, seconds(120), fleet.now);
+  fleet.run(seconds(40));
+  ASSERT_EQ(phase(fleet, job), JobPhase::running);
+  fleet.slurm.lose_batch_host(job);
+  fleet.run(seconds(5));
+  EXPECT_EQ(fleet.slurm.jobs().at(job).seen.restart, 1U);
+  fleet.run(seconds(20));
+  EXPECT_EQ(fleet.slurm.jobs().at(job).starts, 2);
+  EXPECT_EQ(fleet.count(CallKind::create), 2);  // the same machines serve again
+}
+
+TEST(Fleet, WithoutCapacityTheUserReadsWhyAndTheJobRunsOnceThereIsSome) {
+  Fleet fleet(5, 4);
+  fleet.cloud.faults.no_capacity = 1;
+  const auto job = fleet.slurm.submit(2, seconds(30), fleet.now);
+  fleet.run(seconds(20));
+  const SlurmJob& seen = fleet.slurm.jobs().at(job).seen;
+  EXPECT_EQ(seen.phase, JobPhase::pending);
+  EXPECT_NE(seen.admin_comment.find("insufficient_capacity"), std::string::npos)
+      << seen.admin_comment;
+  EXPECT_NE(seen.admin_comment.find("req-1"), std::string::npos);
+  EXPECT_NE(seen.admin_comment.find("next try at"), std::string::npos);
+  EXPECT_TRUE(seen.admin_comment.starts_with("autocloud:v1 burst=2 own=1"));
+  fleet.cloud.faults.no_capacity = 0;
+  fleet.run(seconds(120));
+  EXPECT_EQ(fleet.slurm.jobs().at(job).starts, 1);
+  EXPECT_EQ(fleet.slurm.jobs().at(job).seen.admin_comment.find(" | "), std::string::npos);
+  fleet.run(seconds(60));
+  EXPECT_EQ(fleet.leftovers(), "");
+}
+
+TEST(Fleet, TheDelayGrowsWithEachFailureInARow) {
+  Fleet fleet(6, 4);
+  fleet.cloud.faults.never_boots = 1;
+  const auto job = fleet.slurm.submit(1, seconds(30), fleet.now);
+  std::vector<WallTime> tries;
+  fleet.run(seconds(1500), [&] {
+    if (phase(fleet, job) == JobPhase::configuring &&
+        tries.size() <= fleet.slurm.jobs().at(job).seen.restart) {
+      tries.push_back(fleet.now);
+    }
+  });
+  ASSERT_GE(tries.size(), 4U);
+  for (std::size_t i = 2; i < tries.size(); ++i) {
+    EXPECT_GT(tries[i] - tries[i - 1], tries[i - 1] - tries[i - 2] + seconds(20)) << i;
+  }
+  EXPECT_TRUE(fleet.broken.empty()) << fleet.broken.front();
+}
+
+TEST(Fleet, ARefusedKeyStopsAtOnceWithTheReason) {
+  Fleet fleet(8, 4);
+  fleet.cloud.faults.refused = 1;
+  const auto job = fleet.slurm.submit(2, seconds(30), fleet.now);
+  fleet.run(seconds(20));
+  EXPECT_NE(fleet.slurm.jobs().at(job).seen.admin_comment.find("auth: unauthorized"),
+            std::string::npos);
+  const int creates = fleet.count(CallKind::create);
+  fleet.run(seconds(600));
+  EXPECT_EQ(fleet.count(CallKind::create), creates);
+}
+
+struct Weather {
+  const char* name;
+  FakeCloud::Faults faults;
+  double crash;
+};
+
+class Storm : public ::testing::TestWithParam<Weather> {};
+
+/// 20 minutes of faults, cancellations and lost batch hosts; then fair weather until all is done.
+void live_through(const Weather& weather, std::uint64_t seed) {
+  Fleet fleet(seed, 4);
+  fleet.cloud.faults = weather.faults;
+  fleet.crash = weather.crash;
+  std::set<std::uint32_t> cancelled;
+  fleet.run(seconds(600), [&] {
+    if (fleet.slurm.jobs().size() < 6 && fleet.chance(0.02)) {
+      const int wants = std::uniform_int_distribution<>(1, 3)(fleet.random);
+      (void)fleet.slurm.submit(
+          wants, seconds(std::uniform_int_distribution<>(1, 90)(fleet.random)), fleet.now);
+    }
+    for (const auto& [id, job] : fleet.slurm.jobs()) {
+      if (job.seen.phase != JobPhase::ended && fleet.chance(0.001)) {
+        fleet.slurm.cancel(id);
+        cancelled.insert(id);
+      } else if (job.seen.phase == JobPhase::running && fleet.chance(0.001)) {
+        fleet.slurm.lose_batch_host(id);
+      }
+    }
+  });
+  fleet.cloud.faults = {};
+  fleet.crash = 0;
+  for (int i = 0; i < 60 && !fleet.leftovers().empty(); ++i) {
+    fleet.run(seconds(60));
+  }
+  // One more delay than the longest: a job may be waiting with nothing rented.
+  for (int i = 0; i < 40; ++i) {
+    bool done = true;
+    for (const auto& [id, job] : fleet.slurm.jobs()) {
+      done = done && job.seen.phase == JobPhase::ended;
+    }
+    if (done && fleet.leftovers().empty()) {
+      break;
+    }
+    fleet.run(seconds(60));
+  }
+  ASSERT_TRUE(fleet.broken.empty())
+      << weather.name << " seed " << seed << ": " << fleet.broken.front();
+  ASSERT_EQ(fleet.leftovers(), "") << weather.name << " seed " << seed;
+  for (const auto& [id, job] : fleet.slurm.jobs()) {
+    ASSERT_EQ(job.seen.phase, JobPhase::ended)
+        << weather.name << " seed " << seed << " job " << id << ": " << job.seen.admin_comment;
+  }
+}
+
+TEST_P(Storm, IsSurvived) {
+  const char* many = std::getenv("ACB_FLEET_SEEDS");
+  const std::uint64_t seeds = many == nullptr ? 10 : std::strtoull(many, nullptr, 10);
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    live_through(GetParam(), seed);
+    if (HasFatalFailure()) {
+      return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Weather,
+    Storm,
+    ::testing::Values(Weather{"calm", {}, 0},
+                      Weather{"crashes", {}, 0.05},
+                      Weather{"throttled", {.throttled = 0.5}, 0.01},
+                      Weather{"lost_requests", {.lost_request = 0.4}, 0.01},
+                      Weather{"lost_replies", {.lost_reply = 0.5}, 0.01},
+                      Weather{"late_requests", {.late = 0.5}, 0.01},
+                      Weather{"no_capacity", {.no_capacity = 0.5}, 0.01},
+                      Weather{"bad_boots", {.never_boots = 0.3, .taken_per_minute = 0.5}, 0.01},
+                      Weather{"everything",
+                              {.throttled = 0.1,
+                               .lost_request = 0.1,
+                               .lost_reply = 0.1,
+                               .late = 0.1,
+                               .no_capacity = 0.1,
+                               .refused = 0.02,
+                               .never_boots = 0.1,
+                               .taken_per_minute = 0.2},
+                              0.03}),
+    [](const auto& entry) { return entry.param.name; });
+
+}  // namespace
+}  // namespace acb::cloud
