@@ -4,6 +4,7 @@
 #include <slurm/slurm.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 namespace acb::cloud {
@@ -28,11 +29,18 @@ Result<std::vector<std::string>> expand_hosts(const std::string& text) {
   if (text.empty()) {
     return hosts;
   }
+  const auto refuse = [&] {
+    return fail(ErrorCode::invalid, "host list: '" + text + "': not a list such as burst-[0-3]");
+  };
   const HostList list(slurm_hostlist_create(text.c_str()));
   if (!list || slurm_hostlist_count(list.get()) > kMostHosts) {
-    return fail(ErrorCode::invalid, "host list: '" + text + "': not a list such as burst-[0-3]");
+    return refuse();
   }
   while (const std::unique_ptr<char, Free> name{slurm_hostlist_shift(list.get())}) {
+    // libslurm takes "burst-[0-" for a host of that name.
+    if (std::strpbrk(name.get(), "[]") != nullptr) {
+      return refuse();
+    }
     hosts.emplace_back(name.get());
   }
   return hosts;
