@@ -88,7 +88,8 @@ Status check_misfits(const JobRequest& job) {
 /// M, the own nodes.
 Result<std::uint32_t> own_nodes(const JobRequest& job) {
   if (!job.min_nodes) {
-    if (job.tasks && *job.tasks > 1) {
+    // --ntasks-per-node alone arrives as that many tasks in all (22.05).
+    if (job.tasks && (!job.tasks_per_node || *job.tasks != *job.tasks_per_node)) {
       return refuse("--ntasks: '" + std::to_string(*job.tasks) +
                     "': with --autocloud-burst it needs --nodes=M, the own nodes that it is for");
     }
@@ -130,7 +131,7 @@ Status scale_tasks(const JobRequest& job, const Sizes& sizes, Rewrite& rewrite) 
         "give it to srun or mpirun in the allocation, or use sbatch");
   }
   if (job.tasks) {
-    if (job.min_nodes && *job.tasks % sizes.own != 0) {
+    if (*job.tasks % sizes.own != 0) {
       return refuse("--ntasks: '" + std::to_string(*job.tasks) +
                     "': must be a multiple of --nodes=" + std::to_string(sizes.own) +
                     ", so that every node gets the same; or write "
@@ -220,7 +221,7 @@ std::optional<std::string> twin_in(std::string_view partitions, const Site& site
 }
 
 Refusal closed(const std::string& twin) {
-  return {RefusalKind::closed_partition,
+  return {RefusalKind::forbidden,
           "autocloud: --partition: '" + twin +
               "': only bursts run there; submit to its own partition with --autocloud-burst=N"};
 }
@@ -272,7 +273,7 @@ bool needs_ownership(const JobChange& change) {
 }
 
 Refusal refuse_change_of_burst(const JobChange& change) {
-  return {RefusalKind::bad_request,
+  return {RefusalKind::forbidden,
           "autocloud: " + std::string(change.fixed) +
               ": cannot be changed in a burst; cancel it and submit it again"};
 }

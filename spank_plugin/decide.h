@@ -46,7 +46,7 @@ struct JobRequest {
   bool switches = false;
 };
 
-enum class RefusalKind { bad_request, closed_partition, no_config };
+enum class RefusalKind { bad_request, forbidden, no_config };
 
 /// Why a job is not taken, in the user's words, and what to write instead.
 struct Refusal {
@@ -80,10 +80,10 @@ using Decision = std::variant<Untouched, Refusal, Rewrite>;
 /// A change of a job, as scontrol update sends it.
 struct JobChange {
   bool privileged = false;  ///< root or SlurmUser: may do anything
-  std::string partition;
+  std::string partition = {};
   /// The first of the things asked for that a burst's record depends on: "partition", "features",
   /// "nodes", "tasks", ...; empty for none.
-  std::string_view fixed;
+  std::string_view fixed = {};
 };
 /// Moves into a twin are refused whatever the job is.
 [[nodiscard]] std::optional<Refusal> decide_move(const JobChange& change, const Site& site);

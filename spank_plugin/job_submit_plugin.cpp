@@ -32,7 +32,7 @@ int code_of(RefusalKind kind) {
   switch (kind) {
     case RefusalKind::bad_request:
       return ESLURM_NOT_SUPPORTED;
-    case RefusalKind::closed_partition:
+    case RefusalKind::forbidden:
       return ESLURM_ACCESS_DENIED;
     case RefusalKind::no_config:
       return ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE;
@@ -41,6 +41,7 @@ int code_of(RefusalKind kind) {
 }
 
 int tell(const Refusal& refusal, char** message) {
+  slurm_info("%s", refusal.message.c_str());
   if (message != nullptr) {
     assign(*message, refusal.message);
   }

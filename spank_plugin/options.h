@@ -23,20 +23,20 @@ enum class Market { spot, on_demand };
 /// What a site allows.
 struct Limits {
   int max_nodes = 1024;
-  std::vector<std::string> gpu_types;  ///< none: any well-formed name
+  std::vector<std::string> gpu_types = {};  ///< none: any well-formed name
 };
 
 /// The options as given, the last value of each.
 struct OptionValues {
-  std::optional<std::string> burst;
-  std::optional<std::string> gpu;
-  std::optional<std::string> market;
+  std::optional<std::string> burst = {};
+  std::optional<std::string> gpu = {};
+  std::optional<std::string> market = {};
 };
 
 /// The options as meant. What was not given is the site's default.
 struct BurstOptions {
   int nodes = 0;  ///< rented nodes, 1 to Limits::max_nodes
-  std::optional<std::string> gpu;
+  std::optional<std::string> gpu = {};
   std::optional<Market> market;
 };
 

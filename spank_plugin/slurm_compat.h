@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 extern "C" {
@@ -27,8 +28,7 @@ extern slurm_conf_t slurm_conf __attribute__((weak));
 
 namespace acb::spank {
 
-/// job_modify tells its reason from 23.02 on; in 22.05 the user reads the error code's text alone.
-inline constexpr bool kModifyHasMessage = SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0);
+// job_modify tells its reason from 23.02 on; in 22.05 the user reads the error code's text alone.
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 2, 0)
 #define ACB_JOB_MODIFY_MESSAGE , char** message
 #define ACB_JOB_MODIFY_MESSAGE_VALUE message
@@ -37,8 +37,12 @@ inline constexpr bool kModifyHasMessage = SLURM_VERSION_NUMBER >= SLURM_VERSION_
 #define ACB_JOB_MODIFY_MESSAGE_VALUE nullptr
 #endif
 
-/// The job id of a change; 0 where it names none.
+/// The job id of a change; 0 where it names none. scontrol sends it as text ("12", "12_3"), other
+/// clients as a number.
 [[nodiscard]] inline std::uint32_t job_id_of(const job_desc_msg_t& job) {
+  if (job.job_id_str != nullptr) {
+    return static_cast<std::uint32_t>(std::strtoul(job.job_id_str, nullptr, 10));
+  }
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
   return job.step_id.job_id == NO_VAL ? 0 : job.step_id.job_id;
 #else
