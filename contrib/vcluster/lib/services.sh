@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # the settings and paths are set by ../vcluster
+# munged, slurmctld and slurmd on the hosts, started as at boot and waited for. All functions run in the cluster.
+
+host_path=/opt/autocloud-burst/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+# as_service HOST LOG CMD...: a session of its own, no descriptor and no variable of ours.
+as_service() {
+  local host=$1 log=$2 fd
+  shift 2
+  (
+    for fd in /proc/self/fd/*; do
+      fd=${fd##*/}
+      [ "$fd" -le 2 ] || eval "exec $fd>&-"
+    done
+    in_host "$host" setsid -f env -i PATH="$host_path" LANG=C.UTF-8 "$@" </dev/null >>"$state/log/$host/$log" 2>&1
+  )
+}
+
+boot_munge() {
+  local host=$1
+  in_host "$host" bash -c 'install -d -o munge -g munge -m 755 /run/munge
+    install -d -o munge -g munge -m 700 /etc/munge /var/lib/munge /var/log/munge
+    [ -e /etc/munge/munge.key ] || install -o munge -g munge -m 400 /vcluster/munge.key /etc/munge/munge.key'
+  as_service "$host" munged.log setpriv --reuid=munge --regid=munge --clear-groups munged
+}
+
+boot_ctl() {
+  boot_munge ctl
+  in_host ctl bash -c 'install -d -o slurm -g slurm /run/slurm /var/spool/slurmctld; chown slurm: /var/log/slurm'
+  wait_for_munge ctl
+  as_service ctl slurmctld.out slurmctld
+}
+
+boot_node() {
+  local host=$1
+  boot_munge "$host"
+  in_host "$host" install -d -o slurm -g slurm /run/slurm
+  wait_for_munge "$host"
+  as_service "$host" slurmd.out slurmd -b
+}
+
+wait_until() {
+  local seconds=$1 end
+  shift
+  end=$((SECONDS + seconds))
+  until "$@"; do
+    [ "$SECONDS" -lt "$end" ] || return 1
+    sleep 0.05
+  done
+}
+
+wait_for_munge() {
+  wait_until 20 in_host "$1" test -S /run/munge/munge.socket.2 || fail_with_log "$1" munged.log "munged"
+}
+
+fail_with_log() {
+  local log="$state/log/$1/$2"
+  die "$3 on $1: it does not come up: $([ ! -s "$log" ] || tail -n 5 "$log")"
+}
+
+slurmctld_answers() {
+  in_host ctl scontrol ping 2>/dev/null | grep -q 'is UP'
+}
+
+own_nodes_idle() {
+  local idle
+  idle=$(in_host ctl sinfo -h -N -p batch -t idle -o '%n %T' 2>/dev/null | grep -c ' idle$')
+  [ "$idle" -eq "$onprem" ]
+}
+
+# A node that was away for a moment only is still idle in slurmctld's eyes: its slurmd has to listen too.
+node_is_back() {
+  in_host "$1" bash -c 'exec 3<>/dev/tcp/127.0.0.1/6818' 2>/dev/null || return 1
+  in_host ctl sinfo -h -n "$1" -o %T 2>/dev/null | grep -qE '^(idle|mixed|allocated|completing)$'
+}
+
+# Runs the body of `up` in the cluster.
+build_cluster() {
+  local i
+  head -c 128 /dev/urandom >/vcluster/munge.key
+  chmod 400 /vcluster/munge.key
+  write_slurm_conf
+  install -d -o "$job_uid" -g "$job_uid" -m 700 "/shared/home/$job_user"
+  say "hosts: ctl and $onprem own nodes"
+  add_host ctl site 10.1.0.2
+  in_host ctl "$self" -n "$name" _inside install_slurm_conf
+  boot_ctl
+  for ((i = 0; i < onprem; ++i)); do
+    add_own_node "$i" &
+  done
+  wait
+  wait_until 30 slurmctld_answers || fail_with_log ctl slurmctld.log slurmctld
+  wait_until 30 own_nodes_idle || die "own nodes are not idle: $(in_host ctl sinfo -N -l)"
+  say "$onprem own nodes are idle"
+}
+
+add_own_node() {
+  local host=own-$1
+  add_host "$host" site "$(own_address "$1")"
+  in_host "$host" "$self" -n "$name" _inside install_slurm_conf
+  in_host "$host" "$self" -n "$name" _inside make_fake_gpus "$gpus"
+  boot_node "$host"
+}
+
+heal_host() {
+  local host
+  host=$(resolve_host "$1")
+  if [ -n "$(host_pids "$host")" ]; then
+    heal_link "$host"
+    return
+  fi
+  case $host in
+    ctl | own-*) ;;
+    *) die "heal $host: only ctl and own nodes come back after a power cut; the cloud replaces a rented host" ;;
+  esac
+  in_host "$host" "$self" -n "$name" _inside forget_boot
+  heal_link "$host"
+  if [ "$host" = ctl ]; then
+    boot_ctl
+    wait_until 30 slurmctld_answers || fail_with_log ctl slurmctld.log slurmctld
+  else
+    boot_node "$host"
+    wait_until 30 node_is_back "$host" || fail_with_log "$host" slurmd.log slurmd
+  fi
+}
