@@ -5,6 +5,7 @@
 // layout, is checkpoint/memory.h's; a file written here costs the job memory until it is removed.
 #pragma once
 
+#include "base/files.h"
 #include "base/result.h"
 
 #include <filesystem>
@@ -23,8 +24,13 @@ namespace acb::train {
                                         unsigned uid,
                                         std::string_view run);
 
-/// Owns one such folder: made 0700 on creation (one left by this user is emptied first: it belongs
-/// to no run), removed with all that is in it on destruction.
+/// Removes this user's memory folders below `root` that no agent holds any more (one that was
+/// killed could not remove its own).
+void sweep_memory_folders(const std::filesystem::path& root);
+
+/// Owns one such folder, and holds a lock on it that ends with the process: made 0700 on creation
+/// (one left by this user is emptied first: it belongs to no run), removed with all that is in it
+/// on destruction.
 class MemoryFolder {
  public:
   /// `exists` where somebody else owns a thing of that name.
@@ -38,8 +44,10 @@ class MemoryFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit MemoryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  MemoryFolder(std::filesystem::path path, UniqueFd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   std::filesystem::path path_;
+  UniqueFd lock_;
 };
 
 }  // namespace acb::train

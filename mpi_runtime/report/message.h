@@ -7,9 +7,9 @@
 //   supervisor -> client  {"type":"welcome","mac":M} or {"type":"refused","reason":..}, then closes
 // and from then on
 //   rank ->   alive | step {step, loss} | saved {level, step, seconds} | done {step}
-//   agent ->  alive | clean {start} | notice {deadline_s, reason}
+//   agent ->  alive | clear {start} | notice {deadline_s} | terminate {reason}
 //   -> rank   alive | save-and-exit {deadline_s, reason} | done-heard
-//   -> agent  alive | clean {start} | end
+//   -> agent  alive | clear {start} | end
 // Deadlines are seconds from now, since clocks differ between hosts. An unknown type is ignored, so
 // that a later version may say more; another "v" is refused.
 //

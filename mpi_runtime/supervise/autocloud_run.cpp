@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// autocloud-run: runs an mpirun line to its end over the loss of nodes.
+#include "base/text.h"
+#include "mpi_runtime/report/reporter.h"
+#include "mpi_runtime/supervise/event_log.h"
+#include "mpi_runtime/supervise/supervisor.h"
+
+#include <CLI/CLI.hpp>
+
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+namespace acb::train {
+namespace {
+
+constexpr const char* kAbout =
+    "Supervises mpirun: restarts it on the nodes that are left when one is lost, asks Slurm for a\n"
+    "requeue before the time limit, and ends with 0 only if every rank said that it was done.\n";
+constexpr const char* kFooter =
+    "Exit codes: 0 done, 85 requeued, 86 three starts without a new step, 1 failed, 2 usage.\n"
+    "Example, in a batch script:\n"
+    "  autocloud-run --run-dir /shared/run1 -- mpirun --bind-to none autocloud-train --config "
+    "gpt2.toml\n"
+    "See autocloud-run(1).";
+
+struct Options {
+  RunSettings run;
+  bool no_requeue = false;
+  double silence_s = 3;
+  double start_timeout_s = 120;
+};
+
+std::string default_run_folder(const std::string& job) {
+  return job.empty() ? "autocloud-run" : "autocloud-run-" + job;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.footer(kFooter);
+  app.add_option("--run-dir",
+                 options.run.run_folder,
+                 "folder for events.jsonl, made if absent; default autocloud-run-<job id>");
+  app.add_flag("--no-requeue",
+               options.no_requeue,
+               "on SIGTERM or at the time limit save and fail instead of asking for a requeue");
+  app.add_option("--min-nodes",
+                 options.run.policy.min_nodes,
+                 "with fewer nodes left, requeue instead of going on")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app.add_option("--silence",
+                 options.silence_s,
+                 "seconds without a word after which a rank or node is lost")
+      ->check(CLI::Range(1.0, 600.0))
+      ->capture_default_str();
+  app.add_option("--start-timeout",
+                 options.start_timeout_s,
+                 "seconds from mpirun's start until every rank must have reported")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
+  app.add_option(
+      "--address",
+      options.run.address,
+      "IPv4 address at which the other nodes reach this one; default: what its name resolves to");
+  app.add_option("mpirun", options.run.mpirun, "the mpirun line, after --")->required();
+}
+
+std::map<std::string, std::string> slurm_environment() {
+  std::map<std::string, std::string> found;
+  for (const char* name :
+       {"SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
+    if (const char* value = std::getenv(name); value != nullptr) {
+      found[name] = value;
+    }
+  }
+  return found;
+}
+
+// In Slurm the allocation, else this host alone.
+Status find_nodes(RunSettings& run) {
+  const std::string here = report_environment().node;
+  if (const char* job = std::getenv("SLURM_JOB_ID"); job != nullptr) {
+    run.job = job;
+    ACB_TRY_ASSIGN(run.nodes, parse_allocation(slurm_environment()));
+    if (run.address.empty()) {
+      run.address = reachable_address(here);
+    }
+  } else {
+    run.nodes = {{here, static_cast<int>(std::thread::hardware_concurrency()), 1}};
+    run.address = "127.0.0.1";
+  }
+  return {};
+}
+
+Result<int> run_all(Options& options) {
+  RunSettings& run = options.run;
+  ACB_TRY(find_nodes(run));
+  if (run.run_folder.empty()) {
+    run.run_folder = default_run_folder(run.job);
+  }
+  std::error_code error;
+  run.agent =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "autocloud-agent";
+  if (error || !std::filesystem::exists(run.agent, error)) {
+    return fail(ErrorCode::not_found,
+                run.agent.string() + ": must stand beside autocloud-run, on every node");
+  }
+  run.policy.requeue = !options.no_requeue;
+  run.policy.silence = Seconds(options.silence_s);
+  run.policy.rank_start = Seconds(options.start_timeout_s);
+  return supervise(run);
+}
+
+}  // namespace
+}  // namespace acb::train
+
+int main(int argc, char** argv) {
+  // Before any thread exists, so that all inherit it: the signals are read from a descriptor.
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD}) {
+    sigaddset(&taken, number);
+  }
+  ::sigprocmask(SIG_BLOCK, &taken, nullptr);
+
+  acb::train::Options options;
+  CLI::App app(acb::train::kAbout, "autocloud-run");
+  acb::train::add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const auto code = acb::train::run_all(options);
+  if (!code) {
+    acb::train::say(code.error().message);
+    return acb::train::kExitFailed;
+  }
+  return *code;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that the runtime asks of Slurm, through its commands: they exist on every node, need no build
+// per Slurm version, and a site may wrap them. Each blocks for at most its limit; call them off the
+// supervisor's thread.
+#pragma once
+
+#include "base/result.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace acb::train {
+
+/// The nodes that Slurm counts to the job now (`squeue -o %N`): those that went DOWN are missing.
+[[nodiscard]] Result<std::vector<std::string>> slurm_job_nodes(const std::string& job);
+/// What is left of its time limit (`squeue -o %L`); nullopt: it has none.
+[[nodiscard]] Result<std::optional<std::chrono::seconds>> slurm_time_left(const std::string& job);
+/// Asks for a requeue (`scontrol requeue`). `denied` for a job that its user has cancelled, since a
+/// requeue would undo that; else the words of scontrol. A job that already waits again is a
+/// success.
+[[nodiscard]] Status slurm_requeue(const std::string& job);
+/// srun's command line for one process on one node, beside whatever runs there, and untouched by
+/// the loss of others.
+[[nodiscard]] std::vector<std::string> srun_on_node(const std::string& node,
+                                                    const std::vector<std::string>& command);
+
+/// squeue's "[days-][[hours:]minutes:]seconds"; nullopt for UNLIMITED and NOT_SET.
+[[nodiscard]] Result<std::optional<std::chrono::seconds>> parse_time_left(std::string_view text);
+
+}  // namespace acb::train
