@@ -13,7 +13,7 @@ libraries=(libslurm-dev libmunge-dev libopenmpi-dev libdnnl-dev libhwloc-dev lib
            libspdlog-dev libxxhash-dev libsqlite3-dev libsqlitecpp-dev libssl-dev libgtest-dev
            libgmock-dev)
 cluster=(munge slurmctld slurmd slurm-client openmpi-bin iproute2 util-linux procps psmisc openssl
-         jq curl sqlite3 bible-kjv-text)
+         jq curl sqlite3 bible-kjv)
 checks=(clang-format clang-tidy valgrind gdb binutils shellcheck python3)
 packages=("${build[@]}" "${libraries[@]}" "${cluster[@]}" "${checks[@]}")
 
