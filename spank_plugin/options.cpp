@@ -30,6 +30,17 @@ Result<std::string> parse_gpu(const std::string& text, const Limits& limits) {
   return text;
 }
 
+Result<std::vector<std::string>> parse_gpu_list(std::string_view text) {
+  std::vector<std::string> types = split(text, ',');
+  for (const std::string& type : types) {
+    if (!is_gpu_type(type)) {
+      return fail(ErrorCode::invalid,
+                  quoted("plugstack.conf: gpu_types", type) + "must be a GPU type");
+    }
+  }
+  return types;
+}
+
 }  // namespace
 
 std::string_view name_of(Market market) {
@@ -88,13 +99,7 @@ Result<Limits> parse_plugin_arguments(const std::vector<std::string_view>& argum
                      parse_integer("plugstack.conf: max_nodes", value, 1, kMostNodes));
       limits.max_nodes = static_cast<int>(nodes);
     } else if (key == "gpu_types") {
-      limits.gpu_types = split(value, ',');
-      for (const std::string& type : limits.gpu_types) {
-        if (!is_gpu_type(type)) {
-          return fail(ErrorCode::invalid,
-                      quoted("plugstack.conf: gpu_types", type) + "must be a GPU type");
-        }
-      }
+      ACB_TRY_ASSIGN(limits.gpu_types, parse_gpu_list(value));
     } else {
       return fail(ErrorCode::invalid,
                   quoted("plugstack.conf: argument", argument) +
