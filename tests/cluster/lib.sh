@@ -152,3 +152,20 @@ node_state() {
 output_of() {
   as_user ctl cat "$home/$1.out"
 }
+
+# cloudsim CMD...: the commands of the simulated cloud, such as `cloudsim bill --json`.
+cloudsim() {
+  local command=$1
+  shift
+  on cloud cloudsim "$command" --state /var/lib/cloudsim "$@"
+}
+
+# instance_of NODE: the instance that serves a cloud node.
+instance_of() {
+  on "$1" cat /etc/hostname
+}
+
+# rented: instances that the cloud still bills.
+rented() {
+  cloudsim instances --json | jq length
+}

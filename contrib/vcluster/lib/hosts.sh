@@ -158,11 +158,12 @@ heal_link() {
   ip link set "$(<"$hosts/$1/link")" up
 }
 
+# The boot command and the destroy command of an instance may both come here: the rename lets one of them in.
 remove_host() {
-  local record=$hosts/$1
-  [ -e "$record/link" ] || return 0
+  local record=$hosts/$1.gone
+  mv -T "$hosts/$1" "$record" 2>/dev/null || return 0
   rm -f "$record/ready"
-  kill_host "$1"
+  kill_host "$1.gone"
   kill -KILL "$(<"$record/holder")"
   ip link delete "$(<"$record/link")"
   umount "$record/net"

@@ -81,16 +81,26 @@ build_cluster() {
   head -c 128 /dev/urandom >/vcluster/munge.key
   chmod 400 /vcluster/munge.key
   write_slurm_conf
+  if [ "$plain" = no ]; then
+    make_certificates
+    write_autocloud_toml
+  fi
   install -d -o "$job_uid" -g "$job_uid" -m 700 "/shared/home/$job_user"
   say "hosts: ctl and $onprem own nodes"
   add_host ctl site 10.1.0.2
   in_host ctl "$self" -n "$name" _inside install_slurm_conf
+  [ "$plain" = yes ] || in_host ctl "$self" -n "$name" _inside install_autocloud_conf
   boot_ctl
   for ((i = 0; i < onprem; ++i)); do
     add_own_node "$i" &
   done
+  [ "$cloud" = no ] || boot_cloud
   wait
   wait_until 30 slurmctld_answers || fail_with_log ctl slurmctld.log slurmctld
+  if [ "$cloud" = yes ]; then
+    boot_daemon
+    say "the cloud and autocloudd are up"
+  fi
   wait_until 30 own_nodes_idle || die "own nodes are not idle: $(in_host ctl sinfo -N -l)"
   say "$onprem own nodes are idle"
 }
@@ -119,6 +129,7 @@ heal_host() {
   if [ "$host" = ctl ]; then
     boot_ctl
     wait_until 30 slurmctld_answers || fail_with_log ctl slurmctld.log slurmctld
+    [ "$cloud" = no ] || boot_daemon
   else
     boot_node "$host"
     wait_until 30 node_is_back "$host" || fail_with_log "$host" slurmd.log slurmd

@@ -44,8 +44,7 @@ write_slurm_conf() {
   } >/vcluster/slurm.conf
   [ "$gpus" -eq 0 ] || gres_conf "$own_nodes" "$cloud_nodes" >/vcluster/gres.conf
   if [ "$plain" = no ]; then
-    sed -e '/^#/d' -e 's|/usr/lib/autocloud-burst/|/opt/autocloud-burst/lib/|' \
-      "$project/etc/slurm/plugstack.conf" >/vcluster/plugstack.conf
+    cp "$project/etc/slurm/plugstack.conf" /vcluster/plugstack.conf
   else
     : >/vcluster/plugstack.conf
   fi

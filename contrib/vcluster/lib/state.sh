@@ -6,7 +6,7 @@
 # links and namespaces are held by those processes alone, so the death of init is the end of all of them, however it came.
 
 state_root=${XDG_RUNTIME_DIR:-/tmp}/autocloud-vcluster-$UID
-settings=(onprem burst gpus cpus build plain slurm_conf rate local_mb shared_mb)
+settings=(onprem burst gpus cpus build scenario cloud plain slurm_conf autocloud_toml rate local_mb shared_mb)
 
 use_cluster() {
   [[ $1 =~ ^[a-z0-9][a-z0-9-]{0,30}$ ]] ||
