@@ -50,7 +50,7 @@ kill_up_after() {
   wait $! 2>/dev/null || echo "up ended with status $?" >&2
 }
 
-for delay in 0.02 0.1 0.2 0.3 0.45; do
+for delay in 0.05 0.2 0.4; do
   kill_up_after "$delay"
   "$vcluster" -n "$cluster" down 2>/dev/null
   equal "$(machine)" "$before" "machine after up was killed at $delay s"

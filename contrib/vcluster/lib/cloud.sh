@@ -60,14 +60,14 @@ install_autocloud_conf() {
 
 boot_daemon() {
   in_host ctl install -d -o slurm -g slurm -m 755 /run/autocloud-burst
-  as_service ctl autocloudd.log setpriv --reuid=slurm --regid=slurm --clear-groups autocloudd
+  start -f ctl autocloudd.log setpriv --reuid=slurm --regid=slurm --clear-groups autocloudd
   wait_until 20 in_host ctl test -S /run/autocloud-burst/autocloudd.sock || fail_with_log ctl autocloudd.log autocloudd
 }
 
 boot_cloud() {
   local vcluster="env XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-/tmp} $self -n $name"
   add_host cloud cloud $cloud_address
-  as_service cloud cloudsim.log cloudsim serve --scenario "$scenario" --listen "$cloud_address:8443" \
+  start -f cloud cloudsim.log cloudsim serve --scenario "$scenario" --listen "$cloud_address:8443" \
     --cert /vcluster/tls/cloud.pem --key /vcluster/tls/cloud.key --api-key-file /vcluster/cloud.key \
     --state /var/lib/cloudsim --boot "exec $vcluster instance" --destroy "exec $vcluster instance-destroy"
   wait_until 20 in_host cloud test -e /var/lib/cloudsim/endpoint.json || fail_with_log cloud cloudsim.log cloudsim

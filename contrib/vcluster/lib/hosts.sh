@@ -66,7 +66,7 @@ resolve_host() {
       return
     fi
   done
-  die "host: $1: there is none of that name; hosts: $(cd $hosts && echo -- *)"
+  die "host: $1: there is none of that name; hosts: $(cd $hosts && echo ./* | sed "s|\./||g")"
 }
 
 # add_host HOST BRIDGE ADDRESS: makes the namespaces and the link; the host is up but runs nothing.

@@ -4,17 +4,23 @@
 
 host_path=/opt/autocloud-burst/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
-# as_service HOST LOG CMD...: a session of its own, no descriptor and no variable of ours.
-as_service() {
-  local host=$1 log=$2 fd
-  shift 2
+# start -f|-w HOST LOG CMD...: in a session of its own, with no descriptor and no variable of ours; -w waits for its end.
+start() {
+  local how=$1 host=$2 log=$3 fd
+  shift 3
   (
     for fd in /proc/self/fd/*; do
       fd=${fd##*/}
       [ "$fd" -le 2 ] || eval "exec $fd>&-"
     done
-    in_host "$host" setsid -f env -i PATH="$host_path" LANG=C.UTF-8 "$@" </dev/null >>"$state/log/$host/$log" 2>&1
+    in_host "$host" setsid "$how" env -i PATH="$host_path" LANG=C.UTF-8 "$@" </dev/null >>"$state/log/$host/$log" 2>&1
   )
+}
+
+# For programs that put themselves into the background once they know that they can work.
+start_daemon() {
+  local host=$1 log=$2
+  start -w "$@" || fail_with_log "$host" "$log" "${log%.*}"
 }
 
 boot_munge() {
@@ -22,22 +28,20 @@ boot_munge() {
   in_host "$host" bash -c 'install -d -o munge -g munge -m 755 /run/munge
     install -d -o munge -g munge -m 700 /etc/munge /var/lib/munge /var/log/munge
     [ -e /etc/munge/munge.key ] || install -o munge -g munge -m 400 /vcluster/munge.key /etc/munge/munge.key'
-  as_service "$host" munged.log setpriv --reuid=munge --regid=munge --clear-groups munged
+  start_daemon "$host" munged.out setpriv --reuid=munge --regid=munge --clear-groups munged
 }
 
 boot_ctl() {
   boot_munge ctl
   in_host ctl bash -c 'install -d -o slurm -g slurm /run/slurm /var/spool/slurmctld; chown slurm: /var/log/slurm'
-  wait_for_munge ctl
-  as_service ctl slurmctld.out slurmctld
+  start_daemon ctl slurmctld.out slurmctld
 }
 
 boot_node() {
   local host=$1
   boot_munge "$host"
   in_host "$host" install -d -o slurm -g slurm /run/slurm
-  wait_for_munge "$host"
-  as_service "$host" slurmd.out slurmd -b
+  start_daemon "$host" slurmd.out slurmd -b
 }
 
 wait_until() {
@@ -48,10 +52,6 @@ wait_until() {
     [ "$SECONDS" -lt "$end" ] || return 1
     sleep 0.05
   done
-}
-
-wait_for_munge() {
-  wait_until 20 in_host "$1" test -S /run/munge/munge.socket.2 || fail_with_log "$1" munged.log "munged"
 }
 
 fail_with_log() {
