@@ -33,10 +33,6 @@ std::uint64_t from_hex(std::string_view text) {
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? value : 0;
 }
 
-fs::path shard_path(const fs::path& folder, int index) {
-  return folder / fmt::format("shard-{:05}", index);
-}
-
 std::uint64_t text_checksum(std::string_view text) {
   return checksum(std::as_bytes(std::span(text)));
 }
@@ -101,6 +97,10 @@ fs::file_time_type last_change(const fs::path& folder, std::error_code& error) {
 
 std::string folder_name(const SetIdentity& identity) {
   return fmt::format("{}{:010}-{}", kFolderPrefix, identity.step, identity.set);
+}
+
+fs::path shard_path(const fs::path& set, int index) {
+  return set / fmt::format("shard-{:05}", index);
 }
 
 Result<StoredShard> write_shard_file(const fs::path& folder,

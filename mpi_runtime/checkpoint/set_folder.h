@@ -38,6 +38,7 @@ struct SetFolder {
 };
 
 [[nodiscard]] std::string folder_name(const SetIdentity& identity);
+[[nodiscard]] std::filesystem::path shard_path(const std::filesystem::path& set, int index);
 
 /// Writes a new file, makes it durable, and reads it back to compare. On an error, `exhausted` for
 /// a full disk or quota among them, no file is left. `exists`: somebody else writes this set.
