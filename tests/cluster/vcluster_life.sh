@@ -20,11 +20,19 @@ as_user own-1 ls /shared/home/researcher/seen
 as_user own-0 touch /local/mine
 matches "$(fails as_user own-1 ls /local/mine)" "No such file" "local storage of another host"
 
+reach() {
+  on ctl timeout 2 bash -c "exec 3<>/dev/tcp/$1/6818"
+}
+reach own-1
+cut_link own-1
+fails reach own-1 >/dev/null
+heal own-1
+reach own-1
 pid=$(on own-1 sh -c 'setsid -f sleep 1000 >/dev/null 2>&1; pgrep -x -n sleep')
 cut_power own-1
-fails on ctl ping -c 1 -W 1 own-1 >/dev/null
+fails reach own-1 >/dev/null
 fails on own-0 kill -0 "$pid"
-equal "$(on own-0 pgrep -x -c slurmd)" 1 "slurmd on the host that was not cut" # one PID namespace: own-1's is gone
+equal "$(on own-0 pgrep -x -c slurmd)" 1 "slurmds that are left" # /proc is the cluster's
 heal own-1
 equal "$(as_user ctl srun -N2 --gres=gpu:2 hostname | sort | tr '\n' ' ')" "own-0 own-1 " "hosts of a job after heal"
 

@@ -69,10 +69,13 @@ own_nodes_idle() {
   [ "$idle" -eq "$onprem" ]
 }
 
-# A node that was away for a moment only is still idle in slurmctld's eyes: its slurmd has to listen too.
+# node_is_back NODE TIME: its slurmd has registered since then, and it takes jobs. The state alone does not tell:
+# slurmctld has not noticed a node that was away for a moment.
 node_is_back() {
-  in_host "$1" bash -c 'exec 3<>/dev/tcp/127.0.0.1/6818' 2>/dev/null || return 1
-  in_host ctl sinfo -h -n "$1" -o %T 2>/dev/null | grep -qE '^(idle|mixed|allocated|completing)$'
+  local record
+  record=$(in_host ctl env TZ=UTC scontrol -o show node "$1" 2>/dev/null) || return 1
+  [[ $record =~ SlurmdStartTime=([^ ]*) && ! ${BASH_REMATCH[1]} < $2 && $record =~ State=(IDLE|MIXED|ALLOCATED) ]] &&
+    [[ ! $record =~ State=[A-Z+*]*(NOT_RESPONDING|\*) ]]
 }
 
 # Runs the body of `up` in the cluster.
@@ -114,7 +117,7 @@ add_own_node() {
 }
 
 heal_host() {
-  local host
+  local host since
   host=$(resolve_host "$1")
   if [ -n "$(host_pids "$host")" ]; then
     heal_link "$host"
@@ -131,7 +134,8 @@ heal_host() {
     wait_until 30 slurmctld_answers || fail_with_log ctl slurmctld.log slurmctld
     [ "$cloud" = no ] || boot_daemon
   else
+    since=$(date -u +%FT%T)
     boot_node "$host"
-    wait_until 30 node_is_back "$host" || fail_with_log "$host" slurmd.log slurmd
+    wait_until 30 node_is_back "$host" "$since" || fail_with_log "$host" slurmd.log slurmd
   fi
 }
