@@ -8,12 +8,12 @@ namespace acb::train {
 
 namespace {
 constexpr double kPriorIncidents = 2;
-constexpr double kPriorMean_s = 3600;
-constexpr double kLongest_s = 3600;
+constexpr double kPriorMeanSeconds = 3600;
+constexpr double kLongestSeconds = 3600;
 }  // namespace
 
 double mean_time_between_incidents(const IncidentHistory& history) {
-  return (kPriorIncidents * kPriorMean_s + history.up_s) /
+  return (kPriorIncidents * kPriorMeanSeconds + history.up_s) /
          (kPriorIncidents + static_cast<double>(history.incidents));
 }
 
@@ -25,7 +25,7 @@ double notice_probability(const IncidentHistory& history) {
 double save_interval(double stall_s, double write_s, const IncidentHistory& history) {
   const double young = std::sqrt(2 * stall_s * mean_time_between_incidents(history) /
                                  (1 - notice_probability(history)));
-  return std::max(write_s, std::min(young, kLongest_s));
+  return std::max(write_s, std::min(young, kLongestSeconds));
 }
 
 }  // namespace acb::train

@@ -104,6 +104,20 @@ std::size_t bytes_between(const std::vector<ShardHeader>& stored, const PartInde
   return bytes;
 }
 
+Status check_parts(const ShardHeader& stored, const PartIndex& known) {
+  for (const StoredPart& part : stored.parts) {
+    const auto found = known.find({part.section, part.tensor});
+    const std::string name = "checkpoint: tensor " + part.section + "/" + part.tensor;
+    if (found == known.end()) {
+      return fail(ErrorCode::invalid, name + " in it is unknown to this program");
+    }
+    if (found->second->shape != part.shape || found->second->type != part.type) {
+      return fail(ErrorCode::invalid, name + " has another shape or type in it");
+    }
+  }
+  return {};
+}
+
 std::string difference(const std::vector<std::string>& all, const std::set<std::string>& known) {
   for (const std::string& name : all) {
     if (!known.contains(name)) {
@@ -314,92 +328,96 @@ Status Loader::check_coverage(const Picture& picture) const {
 }
 
 Status Loader::check(const Picture& picture) const {
-  std::map<PartKey, const StoredPart*> known;
+  PartIndex known;
   for (const ShardHeader& wanted : picture.wanted) {
-    for (const StoredPart& part : wanted.parts) {
-      known.emplace(PartKey{part.section, part.tensor}, &part);
-    }
+    known.merge(index_of(wanted));
   }
   for (const auto& shards : picture.stored) {
     for (const ShardHeader& stored : shards) {
       ACB_TRY(check_sections(stored));
-      for (const StoredPart& part : stored.parts) {
-        const auto found = known.find({part.section, part.tensor});
-        const std::string name = "checkpoint: tensor " + part.section + "/" + part.tensor;
-        if (found == known.end()) {
-          return fail(ErrorCode::invalid, name + " in it is unknown to this program");
-        }
-        if (found->second->shape != part.shape || found->second->type != part.type) {
-          return fail(ErrorCode::invalid, name + " has another shape or type in it");
-        }
-      }
+      ACB_TRY(check_parts(stored, known));
     }
   }
   return check_coverage(picture);
 }
 
+std::vector<std::byte> Loader::pack(const std::vector<ReadShard>& read, const ShardHeader& wanted) {
+  std::vector<std::byte> out;
+  const PartIndex index = index_of(wanted);
+  for (const ReadShard& shard : read) {
+    // parse_shard has taken the head's size from the same bytes.
+    const std::size_t head = head_size(shard.bytes).value_or(0);
+    for_each_piece(shard.header, index, [&](const StoredPart& from, const auto&, auto shared) {
+      for (const Overlap& piece : shared) {
+        const std::byte* at = shard.bytes.data() + head + from.at +
+                              static_cast<std::size_t>(piece.from) * size_of(from.type);
+        out.insert(out.end(), at, at + static_cast<std::size_t>(piece.count) * size_of(from.type));
+      }
+    });
+  }
+  return out;
+}
+
+// The live elements of a wanted part, whose `at` is its number within its section.
+std::byte* Loader::live(const StoredPart& wanted) const {
+  const auto section =
+      std::find_if(sections_.begin(), sections_.end(), [&](const Section& candidate) {
+        return candidate.name == wanted.section;
+      });
+  return section->parts[wanted.at].data;
+}
+
+void Loader::unpack(const std::vector<ShardHeader>& stored,
+                    const ShardHeader& wanted,
+                    const std::byte* at) const {
+  const PartIndex index = index_of(wanted);
+  for (const ShardHeader& header : stored) {
+    for_each_piece(header, index, [&](const StoredPart&, const StoredPart& to, auto shared) {
+      for (const Overlap& piece : shared) {
+        const std::size_t bytes = static_cast<std::size_t>(piece.count) * size_of(to.type);
+        std::memcpy(live(to) + static_cast<std::size_t>(piece.to) * size_of(to.type), at, bytes);
+        at += bytes;
+      }
+    });
+  }
+}
+
 Status Loader::move_elements(const Picture& picture, const std::vector<ReadShard>& read) {
   const auto ranks = static_cast<std::size_t>(comm_.size());
-  const PartIndex wanted = index_of(picture.wanted[static_cast<std::size_t>(comm_.rank())]);
+  const ShardHeader& wanted = picture.wanted[static_cast<std::size_t>(comm_.rank())];
   std::vector<std::vector<std::byte>> out(ranks);
   std::vector<std::vector<std::byte>> in(ranks);
   std::vector<Send> sends;
   std::vector<Receive> receives;
   for (std::size_t peer = 0; peer < ranks; ++peer) {
-    const PartIndex theirs = index_of(picture.wanted[peer]);
-    for (const ReadShard& shard : read) {
-      ACB_TRY_ASSIGN(const std::size_t head, head_size(shard.bytes));
-      for_each_piece(shard.header, theirs, [&](const StoredPart& from, const auto&, auto shared) {
-        for (const Overlap& piece : shared) {
-          const std::byte* at = shard.bytes.data() + head + from.at +
-                                static_cast<std::size_t>(piece.from) * size_of(from.type);
-          out[peer].insert(
-              out[peer].end(), at, at + static_cast<std::size_t>(piece.count) * size_of(from.type));
-        }
-      });
-    }
-    in[peer].resize(bytes_between(picture.stored[peer], wanted));
+    out[peer] = pack(read, picture.wanted[peer]);
+    in[peer].resize(bytes_between(picture.stored[peer], index_of(wanted)));
     sends.push_back({static_cast<int>(peer), out[peer]});
     receives.push_back({static_cast<int>(peer), in[peer]});
   }
   ACB_TRY(comm_.exchange(sends, receives));
-
-  std::map<std::string, const Section*> sections;
-  for (const Section& section : sections_) {
-    sections[section.name] = &section;
-  }
   for (std::size_t peer = 0; peer < ranks; ++peer) {
-    const std::byte* at = in[peer].data();
-    for (const ShardHeader& stored : picture.stored[peer]) {
-      for_each_piece(stored, wanted, [&](const StoredPart&, const StoredPart& to, auto shared) {
-        // `at` of a wanted part is its number within its section.
-        std::byte* live = sections[to.section]->parts[to.at].data;
-        for (const Overlap& piece : shared) {
-          const std::size_t bytes = static_cast<std::size_t>(piece.count) * size_of(to.type);
-          std::memcpy(live + static_cast<std::size_t>(piece.to) * size_of(to.type), at, bytes);
-          at += bytes;
-        }
-      });
-    }
+    unpack(picture.stored[peer], wanted, in[peer].data());
   }
   return {};
 }
 
 Status Loader::load_small_state(const Picture& picture) {
+  const Json* state = nullptr;
   for (const auto& shards : picture.stored) {
     for (const ShardHeader& stored : shards) {
-      if (stored.index != 0) {
-        continue;
-      }
-      for (const Section& section : sections_) {
-        if (section.load) {
-          ACB_TRY(section.load(stored.state.value(section.name, Json())));
-        }
-      }
-      return {};
+      state = stored.index == 0 ? &stored.state : state;
     }
   }
-  return fail(ErrorCode::internal, "checkpoint: nobody has read shard 0");
+  if (state == nullptr) {
+    return fail(ErrorCode::internal, "checkpoint: nobody has read shard 0");
+  }
+  for (const Section& section : sections_) {
+    if (section.load) {
+      ACB_TRY(section.load(state->value(section.name, Json())));
+    }
+  }
+  return {};
 }
 
 Result<std::optional<Loaded>> Loader::load(const std::vector<Offer>& mine) {

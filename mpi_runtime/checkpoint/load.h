@@ -74,6 +74,12 @@ class Loader {
   [[nodiscard]] Status check_sections(const ShardHeader& header) const;
   [[nodiscard]] Status check_coverage(const Picture& picture) const;
   [[nodiscard]] Status move_elements(const Picture& picture, const std::vector<ReadShard>& read);
+  [[nodiscard]] static std::vector<std::byte> pack(const std::vector<ReadShard>& read,
+                                                   const ShardHeader& wanted);
+  [[nodiscard]] std::byte* live(const StoredPart& wanted) const;
+  void unpack(const std::vector<ShardHeader>& stored,
+              const ShardHeader& wanted,
+              const std::byte* at) const;
   [[nodiscard]] Status load_small_state(const Picture& picture);
   /// The first error in rank order, the same on all ranks, or success if none has one. The outer
   /// result is the communicator's.

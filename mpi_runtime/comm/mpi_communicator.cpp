@@ -46,35 +46,15 @@ class MpiRank final : public Communicator {
                                 std::span<const Receive> receives) override {
     requests_.clear();
     for (const Receive& receive : receives) {
-      std::byte* at = receive.bytes.data();
-      for (std::size_t left = receive.bytes.size(); left > 0;) {
-        const std::size_t piece = std::min(left, kPiece);
-        ACB_TRY(check(MPI_Irecv(at,
-                                static_cast<int>(piece),
-                                MPI_BYTE,
-                                receive.from,
-                                kTag,
-                                MPI_COMM_WORLD,
-                                &requests_.emplace_back()),
-                      "receiving from rank " + std::to_string(receive.from)));
-        at += piece;
-        left -= piece;
+      for (std::size_t at = 0; at < receive.bytes.size(); at += kPiece) {
+        const auto piece = receive.bytes.subspan(at, std::min(kPiece, receive.bytes.size() - at));
+        ACB_TRY(start(receive, piece));
       }
     }
     for (const Send& send : sends) {
-      const std::byte* at = send.bytes.data();
-      for (std::size_t left = send.bytes.size(); left > 0;) {
-        const std::size_t piece = std::min(left, kPiece);
-        ACB_TRY(check(MPI_Isend(at,
-                                static_cast<int>(piece),
-                                MPI_BYTE,
-                                send.to,
-                                kTag,
-                                MPI_COMM_WORLD,
-                                &requests_.emplace_back()),
-                      "sending to rank " + std::to_string(send.to)));
-        at += piece;
-        left -= piece;
+      for (std::size_t at = 0; at < send.bytes.size(); at += kPiece) {
+        const auto piece = send.bytes.subspan(at, std::min(kPiece, send.bytes.size() - at));
+        ACB_TRY(start(send, piece));
       }
     }
     return check(
@@ -83,6 +63,27 @@ class MpiRank final : public Communicator {
   }
 
  private:
+  Status start(const Receive& receive, std::span<std::byte> piece) {
+    return check(MPI_Irecv(piece.data(),
+                           static_cast<int>(piece.size()),
+                           MPI_BYTE,
+                           receive.from,
+                           kTag,
+                           MPI_COMM_WORLD,
+                           &requests_.emplace_back()),
+                 "receiving from rank " + std::to_string(receive.from));
+  }
+  Status start(const Send& send, std::span<const std::byte> piece) {
+    return check(MPI_Isend(piece.data(),
+                           static_cast<int>(piece.size()),
+                           MPI_BYTE,
+                           send.to,
+                           kTag,
+                           MPI_COMM_WORLD,
+                           &requests_.emplace_back()),
+                 "sending to rank " + std::to_string(send.to));
+  }
+
   int rank_ = 0;
   int size_ = 1;
   std::vector<MPI_Request> requests_;

@@ -125,6 +125,7 @@ class ThreadRank final : public Communicator {
 std::vector<std::unique_ptr<Communicator>> make_thread_ranks(int size) {
   const auto world = std::make_shared<World>(size);
   std::vector<std::unique_ptr<Communicator>> ranks;
+  ranks.reserve(world->ranks);
   for (int rank = 0; rank < size; ++rank) {
     ranks.push_back(std::make_unique<ThreadRank>(world, rank));
   }
