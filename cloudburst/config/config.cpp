@@ -150,6 +150,10 @@ void add_place_rows(std::vector<Setting<Config>>& rows) {
   rows.push_back(text_setting("join.address",
                               &Config::join_address,
                               "host:port that rented nodes reach; empty: this host's name"));
+  rows.push_back(text_setting("join.munge_key_file",
+                              &Config::munge_key_file,
+                              "munge key for joining nodes, readable by the daemon's user; "
+                              "empty: they bring their own"));
   rows.push_back(
       text_setting("hooks.resume", &Config::resume_hook, "the site's own ResumeProgram"));
   rows.push_back(

@@ -57,7 +57,7 @@ void Book::apply(const Changes& changes) {
   for (const Burst& burst : changes.bursts) {
     bursts[burst.id] = burst;
   }
-  for (const Order& order : changes.orders) {
+  for (const HookOrder& order : changes.orders) {
     if (order.done) {
       orders.erase(order.name);
     } else {
@@ -185,7 +185,7 @@ Status Ledger::save(const Changes& changes) {
     for (const Burst& burst : changes.bursts) {
       write_row(db, burst);
     }
-    for (const Order& order : changes.orders) {
+    for (const HookOrder& order : changes.orders) {
       write_row(db, order);
     }
     for (const Event& event : changes.events) {

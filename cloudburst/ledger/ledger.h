@@ -17,9 +17,9 @@ namespace acb::cloud {
 
 /// The rows that decisions need, in memory: a copy of the ledger's live part.
 struct Book {
-  std::map<std::string, Lease> leases;  ///< by key: all live ones, and the lately closed
-  std::map<BurstId, Burst> bursts;      ///< those of the last days
-  std::map<std::string, Order> orders;  ///< by name, those not done
+  std::map<std::string, Lease> leases;      ///< by key: all live ones, and the lately closed
+  std::map<BurstId, Burst> bursts;          ///< those of the last days
+  std::map<std::string, HookOrder> orders;  ///< by name, those not done
   /// Highest attempt ever made under (job, restart, node): keys are never used twice.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, std::uint32_t> attempts;
 

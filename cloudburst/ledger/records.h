@@ -116,13 +116,13 @@ struct Burst {
 };
 
 /// What a hook told. Kept until done.
-struct Order {
+struct HookOrder {
   std::string name;  ///< its file in the inbox
   std::string kind;  ///< resume, suspend or resumefail
   std::vector<std::string> hosts;
   WallTime at{};
   bool done = false;
-  bool operator==(const Order&) const = default;
+  bool operator==(const HookOrder&) const = default;
 };
 
 /// What happened, for people.
@@ -137,7 +137,7 @@ struct Event {
 struct Changes {
   std::vector<Lease> leases;
   std::vector<Burst> bursts;
-  std::vector<Order> orders;
+  std::vector<HookOrder> orders;
   std::vector<Event> events;
   [[nodiscard]] bool empty() const {
     return leases.empty() && bursts.empty() && orders.empty() && events.empty();

@@ -255,7 +255,7 @@ Burst burst_from(SQLite::Statement& row) {
   return burst;
 }
 
-void write_row(SQLite::Database& database, const Order& order) {
+void write_row(SQLite::Database& database, const HookOrder& order) {
   SQLite::Statement old(database, "DELETE FROM orders WHERE name = ?");
   old.bind(1, order.name);
   old.exec();
@@ -268,9 +268,9 @@ void write_row(SQLite::Database& database, const Order& order) {
       .run();
 }
 
-Order order_from(SQLite::Statement& row) {
+HookOrder order_from(SQLite::Statement& row) {
   Reader in(row);
-  Order order;
+  HookOrder order;
   order.name = in.text();
   order.kind = in.text();
   const std::string hosts = in.text();

@@ -17,13 +17,13 @@ struct BadRow : std::runtime_error {
 
 void write_row(SQLite::Database& database, const Lease& lease);
 void write_row(SQLite::Database& database, const Burst& burst);
-void write_row(SQLite::Database& database, const Order& order);
+void write_row(SQLite::Database& database, const HookOrder& order);
 void write_row(SQLite::Database& database, const Event& event);
 
 /// Of "SELECT *".
 [[nodiscard]] Lease lease_from(SQLite::Statement& row);
 [[nodiscard]] Burst burst_from(SQLite::Statement& row);
-[[nodiscard]] Order order_from(SQLite::Statement& row);
+[[nodiscard]] HookOrder order_from(SQLite::Statement& row);
 [[nodiscard]] Event event_from(SQLite::Statement& row);
 
 }  // namespace acb::cloud

@@ -239,7 +239,7 @@ void Draft::fail_burst(const BurstId& id, std::string reason, std::optional<Erro
   }
 }
 
-void Draft::close_order(Order order) {
+void Draft::close_order(HookOrder order) {
   order.done = true;
   plan_.changes.orders.push_back(std::move(order));
 }

@@ -68,7 +68,7 @@ class Draft {
   void fail_burst(const BurstId& id, std::string reason, std::optional<ErrorClass> cls);
 
   // --- orders, calls, events
-  void close_order(Order order);
+  void close_order(HookOrder order);
   [[nodiscard]] bool is_busy(const std::string& subject) const;
   /// Adds the call unless one with its subject is under way or planned already.
   bool call(Call call);

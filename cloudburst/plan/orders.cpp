@@ -8,7 +8,7 @@ namespace acb::cloud {
 
 namespace {
 
-void take_back(Draft& draft, const Order& order, const std::string& host) {
+void take_back(Draft& draft, const HookOrder& order, const std::string& host) {
   const Lease* lease = draft.live_lease(host);
   // An order that waited while the daemon was down says nothing of what was rented since.
   if (lease == nullptr || lease->created >= order.at) {

@@ -189,10 +189,33 @@ std::vector<std::string> missing_nodes(Draft& draft, const Burst& burst, const S
   return missing;
 }
 
+/// What job_submit made sure of may have been changed since.
+bool is_as_recorded(Draft& draft, const Draft::Labelled& labelled) {
+  const SlurmJob& job = *labelled.job;
+  const auto cloud_nodes =
+      std::count_if(job.nodes.begin(), job.nodes.end(), [&](const std::string& node) {
+        return draft.is_ours(node);
+      });
+  std::string wrong;
+  if (job.time_limit.count() <= 0) {
+    wrong = "the job has no time limit";
+  } else if (cloud_nodes != labelled.label.burst) {
+    wrong = "the job has " + std::to_string(cloud_nodes) + " cloud nodes, its record says " +
+            std::to_string(labelled.label.burst);
+  }
+  if (!wrong.empty()) {
+    draft.fail_burst(burst_id(job), "not rented: " + wrong, ErrorClass::bad_request);
+  }
+  return wrong.empty();
+}
+
 }  // namespace
 
 void rent_for(Draft& draft, const Draft::Labelled& labelled) {
   const Burst burst = *draft.burst(burst_id(*labelled.job));
+  if (!is_as_recorded(draft, labelled)) {
+    return;
+  }
   const std::vector<std::string> missing = missing_nodes(draft, burst, *labelled.job);
   if (missing.empty() || !know_offers(draft, burst)) {
     return;

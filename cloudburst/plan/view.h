@@ -34,8 +34,8 @@ struct SlurmJob {
   std::string batch_host;
   std::string admin_comment;
   WallTime submit{};
-  std::optional<WallTime> begin;  ///< does not start before this
-  std::chrono::seconds time_limit{0};
+  std::optional<WallTime> begin;       ///< does not start before this
+  std::chrono::seconds time_limit{0};  ///< 0: none
 };
 
 struct SlurmNode {

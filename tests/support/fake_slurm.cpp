@@ -237,7 +237,7 @@ void FakeSlurm::lose_batch_host(std::uint32_t id) {
 void FakeSlurm::order(const std::string& kind,
                       const std::vector<std::string>& hosts,
                       WallTime now) {
-  Order order;
+  HookOrder order;
   order.name = std::to_string(++order_number_) + "-" + kind;
   order.kind = kind;
   order.hosts = hosts;
@@ -245,7 +245,7 @@ void FakeSlurm::order(const std::string& kind,
   orders_.push_back(order);
 }
 
-std::vector<Order> FakeSlurm::take_orders() {
+std::vector<HookOrder> FakeSlurm::take_orders() {
   return std::exchange(orders_, {});
 }
 

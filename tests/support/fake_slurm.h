@@ -45,7 +45,7 @@ class FakeSlurm {
   [[nodiscard]] const std::map<std::uint32_t, Job>& jobs() const { return jobs_; }
   [[nodiscard]] const std::map<std::string, SlurmNode>& nodes() const { return nodes_; }
   /// Orders of the hooks since the last call.
-  [[nodiscard]] std::vector<Order> take_orders();
+  [[nodiscard]] std::vector<HookOrder> take_orders();
 
  private:
   void place(Job& job, WallTime now);
@@ -56,7 +56,7 @@ class FakeSlurm {
   std::map<std::uint32_t, Job> jobs_;
   std::map<std::string, SlurmNode> nodes_;
   std::map<std::string, WallTime> since_;  ///< of powering up or down, or of silence
-  std::vector<Order> orders_;
+  std::vector<HookOrder> orders_;
   int order_number_ = 0;
 };
 

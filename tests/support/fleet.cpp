@@ -35,7 +35,7 @@ void Fleet::tick() {
   now += kTick;
   cloud.step(now);
   slurm.step(now, [&](const std::string& node) { return cloud.running(node) != nullptr; });
-  for (Order& order : slurm.take_orders()) {
+  for (HookOrder& order : slurm.take_orders()) {
     inbox_.push_back(std::move(order));
   }
   if (now >= down_until_) {

@@ -58,7 +58,7 @@ class Fleet {
   CloudPicture seen_;
   std::map<std::string, WallTime> unowned_;
   std::vector<Flight> flights_;
-  std::vector<Order> inbox_;
+  std::vector<HookOrder> inbox_;
   WallTime down_until_{};
 };
 
