@@ -25,6 +25,7 @@ Burst& open(Draft& draft, const Draft::Labelled& labelled) {
   burst.gpu_type = labelled.label.gpu_type;
   burst.market = labelled.market;
   burst.opened = draft.now;
+  burst.lifted = burst.id.restart == 0;  // a first start's time is its user's own
   if (const Burst* last = before(draft, burst.id);
       last != nullptr && last->state == BurstState::failed) {
     burst.fails = last->fails;
@@ -156,9 +157,7 @@ void plan_bursts(Draft& draft) {
   }
   for (const Draft::Labelled& labelled : draft.bursting_jobs()) {
     const SlurmJob& job = *labelled.job;
-    const bool matters = job.phase == JobPhase::configuring || job.phase == JobPhase::running ||
-                         (job.phase == JobPhase::pending && job.restart > 0);
-    if (!matters) {
+    if (job.phase == JobPhase::completing || job.phase == JobPhase::ended) {
       continue;
     }
     if (draft.burst(burst_id(job)) == nullptr) {

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What others ask of the reconciler: the control socket and the join service.
+#include "cloudburst/daemon/reconciler.h"
+#include "cloudburst/join/digest.h"
+
+#include <pwd.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <limits>
+
+namespace acb::cloud {
+
+namespace {
+
+constexpr std::chrono::seconds kJoinPatience{5};
+constexpr std::size_t kMostPrologs = 10000;
+
+std::string user_name(uid_t uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 4096> space{};
+  if (getpwuid_r(uid, &entry, space.data(), space.size(), &found) == 0 && found != nullptr) {
+    return found->pw_name;
+  }
+  return std::to_string(uid);
+}
+
+Result<std::uint32_t> job_in(const Json& request) {
+  const auto job = json_or<std::int64_t>(request, "job", -1);
+  if (job < 0 || job > std::numeric_limits<std::uint32_t>::max()) {
+    return fail(ErrorCode::invalid, "control: job: must be a job id");
+  }
+  return static_cast<std::uint32_t>(job);
+}
+
+}  // namespace
+
+Json Reconciler::answer(const Json& request, const Peer& peer) {
+  const std::string op = json_or<std::string>(request, "op", "");
+  if (op == "poke") {
+    slurm_->look();
+    mailbox_->wake();
+    return Json::object();
+  }
+  if (op == "prolog") {
+    return prolog(request);
+  }
+  std::shared_ptr<const Snapshot> snapshot;
+  {
+    const std::lock_guard lock(snapshot_mutex_);
+    snapshot = snapshot_;
+  }
+  const Asker asker{peer.uid, peer.uid == 0 || peer.uid == geteuid()};
+  if (op == "status") {
+    std::optional<std::uint32_t> job;
+    if (request.contains("job") && !request["job"].is_null()) {
+      const auto id = job_in(request);
+      if (!id) {
+        return error_reply(id.error());
+      }
+      job = *id;
+    }
+    const auto status = status_answer(*snapshot, job, asker, user_name);
+    return status ? *status : error_reply(status.error());
+  }
+  if (op == "leases") {
+    return leases_answer(*snapshot, asker, user_name);
+  }
+  if (op == "nodes") {
+    return nodes_answer(*snapshot, asker);
+  }
+  return error_reply(
+      {ErrorCode::invalid,
+       "control: op '" + op + "': must be one of poke, prolog, status, leases, nodes"});
+}
+
+Json Reconciler::prolog(const Json& request) {
+  const auto job = job_in(request);
+  if (!job) {
+    return error_reply(job.error());
+  }
+  const auto restart = json_or<std::int64_t>(request, "restart", -1);
+  std::shared_ptr<const Snapshot> snapshot;
+  WallTime asked;
+  {
+    const std::lock_guard lock(snapshot_mutex_);
+    snapshot = snapshot_;
+    if (prologs_.size() > kMostPrologs) {
+      prologs_.clear();
+    }
+    const auto [entry, is_new] = prologs_.emplace(*job, wall_now());
+    asked = entry->second;
+    if (is_new) {
+      slurm_->look();
+      mailbox_->wake();
+    }
+  }
+  Json reply = prolog_answer(snapshot->slurm ? &*snapshot->slurm : nullptr, *job, restart, asked);
+  if (json_or<bool>(reply, "go", false)) {
+    const std::lock_guard lock(snapshot_mutex_);
+    prologs_.erase(*job);
+  }
+  return reply;
+}
+
+Result<JoinGrant> Reconciler::join(const JoinRequest& request) {
+  // The secret is used up in the ledger before the key is handed out.
+  auto promise = std::make_shared<std::promise<Result<JoinGrant>>>();
+  auto future = promise->get_future();
+  mailbox_->post([this, request, promise] { promise->set_value(grant(request)); });
+  if (future.wait_for(kJoinPatience) != std::future_status::ready) {
+    return fail(ErrorCode::unavailable, "join: the daemon is busy");
+  }
+  return future.get();
+}
+
+Result<JoinGrant> Reconciler::grant(const JoinRequest& request) {
+  for (const auto& [key, lease] : book_.leases) {
+    if (lease.secret_sha256.empty() || !same_text(lease.secret_sha256, request.secret_sha256)) {
+      continue;
+    }
+    // A node may be up before the answer to its create call has reached us.
+    if (lease.state != LeaseState::booting && lease.state != LeaseState::creating) {
+      return fail(ErrorCode::denied,
+                  "join: " + lease.node + ": its lease is " + std::string(name_of(lease.state)));
+    }
+    if (!lease.instance_id.empty() && lease.instance_id != request.instance) {
+      return fail(ErrorCode::denied,
+                  "join: " + lease.node + ": asked by " + request.instance + ", rented is " +
+                      lease.instance_id);
+    }
+    Changes changes;
+    changes.leases.push_back(lease);
+    changes.leases.front().secret_sha256.clear();
+    changes.events.push_back({wall_now(),
+                              lease.owner.job,
+                              lease.node,
+                              "joined from " + request.address + " as " + request.instance});
+    JoinGrant granted{lease.node, config_.cluster, "", munge_key_};
+    std::array<char, 256> host{};
+    if (gethostname(host.data(), host.size() - 1) == 0) {
+      granted.conf_server = host.data();
+    }
+    if (!save(std::move(changes))) {
+      return fail(ErrorCode::unavailable, "join: the ledger cannot be written");
+    }
+    return granted;
+  }
+  return fail(ErrorCode::not_found,
+              "join: " + request.address + ": no lease waits for this secret");
+}
+
+}  // namespace acb::cloud

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cloudburst/daemon/reconciler.h"
+
+#include "cloudburst/daemon/inbox.h"
+#include "cloudburst/plan/outcomes.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace acb::cloud {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Between looks at Slurm: a node that has registered lets its job start within this.
+constexpr milliseconds kQuick{200};
+constexpr milliseconds kIdle{2000};
+/// What Slurm refused is not asked again before this.
+constexpr std::chrono::seconds kRefusedRest{5};
+/// Closed leases and ended bursts stay in memory, and so in status, for this long.
+constexpr std::chrono::hours kRemembered{24 * 7};
+constexpr int kMostRounds = 20;
+
+}  // namespace
+
+Reconciler::Reconciler(Config config, Policy policy, Ledger ledger, Provider provider)
+    : config_(std::move(config)),
+      policy_(std::move(policy)),
+      ledger_(std::move(ledger)),
+      provider_(std::make_shared<const Provider>(std::move(provider))) {}
+
+Reconciler::~Reconciler() {
+  workers_.stop(milliseconds(300));
+  if (slurm_) {
+    slurm_->stop(milliseconds(300));
+  }
+}
+
+Status Reconciler::start(SlurmClient client, JoinPlace join, std::string munge_key) {
+  join_place_ = std::move(join);
+  munge_key_ = std::move(munge_key);
+  ACB_TRY_ASSIGN(book_, ledger_.load(wall_now() - kRemembered));
+  publish();
+  slurm_ = std::make_unique<SlurmLink>(
+      std::move(client), [this, mailbox = mailbox_](SlurmLink::Seen seen) {
+        mailbox->post([this, seen = std::move(seen)]() mutable { take_picture(std::move(seen)); });
+      });
+  return {};
+}
+
+void Reconciler::stop() {
+  stopping_ = true;
+  mailbox_->wake();
+}
+
+void Reconciler::run() {
+  while (!stopping_) {
+    for (const Mailbox::Letter& letter : mailbox_->take(moving_ ? kQuick : kIdle)) {
+      letter();
+    }
+    round();
+  }
+}
+
+void Reconciler::round() {
+  take_orders();
+  decide();
+  publish();
+  slurm_->set_period(moving_ ? kQuick : kIdle);
+}
+
+double Reconciler::jitter() {
+  return std::uniform_real_distribution<>(0, 1)(random_);
+}
+
+bool Reconciler::save(Changes changes) {
+  if (changes.empty()) {
+    return true;
+  }
+  if (const auto saved = ledger_.save(changes); !saved) {
+    spdlog::error("{}", saved.error().message);
+    return false;
+  }
+  for (const Event& event : changes.events) {
+    spdlog::info("job {} {}: {}", event.job, event.node, event.text);
+  }
+  book_.apply(changes);
+  return true;
+}
+
+void Reconciler::take_orders() {
+  auto orders = read_orders(config_.inbox());
+  if (!orders) {
+    spdlog::error("{}", orders.error().message);
+    return;
+  }
+  Changes changes;
+  changes.orders = *orders;
+  if (!orders->empty() && save(std::move(changes))) {
+    if (const auto removed = remove_orders(config_.inbox(), *orders); !removed) {
+      spdlog::error("{}", removed.error().message);
+    }
+    slurm_->look();
+  }
+}
+
+void Reconciler::take_picture(SlurmLink::Seen seen) {
+  const WallTime now = wall_now();
+  if (!seen.picture) {
+    if (std::exchange(slurm_answers_, false)) {
+      spdlog::error("{}", seen.picture.error().message);
+    }
+    return;
+  }
+  slurm_answers_ = true;
+  picture_ = std::move(*seen.picture);
+  for (const Call& call : seen.done) {
+    busy_.erase(call.subject());
+  }
+  for (const Call& call : seen.refused) {
+    resting_[call.subject()] = now + kRefusedRest;
+  }
+  std::map<std::string, WallTime> unowned;
+  for (const SlurmNode& node : picture_->nodes) {
+    if (!node.allocated) {
+      const auto known = unowned_.find(node.name);
+      unowned.emplace(node.name, known == unowned_.end() ? now : known->second);
+    }
+  }
+  unowned_ = std::move(unowned);
+}
+
+void Reconciler::decide() {
+  for (int i = 0; i < kMostRounds; ++i) {
+    const WallTime now = wall_now();
+    for (auto entry = resting_.begin(); entry != resting_.end();) {
+      if (entry->second <= now) {
+        busy_.erase(entry->first);
+        entry = resting_.erase(entry);
+      } else {
+        ++entry;
+      }
+    }
+    book_.forget(now - kRemembered);
+    const View view{
+        &book_, picture_ ? &*picture_ : nullptr, &cloud_, &busy_, &unowned_, now, jitter()};
+    Plan next = plan(view, policy_);
+    moving_ = next.moving;
+    compose(next.changes);
+    const bool changed = !next.changes.empty();
+    if (!save(std::move(next.changes))) {
+      return;
+    }
+    for (Call& call : next.calls) {
+      dispatch(std::move(call));
+    }
+    if (!changed) {
+      return;
+    }
+  }
+}
+
+void Reconciler::compose(Changes& changes) {
+  for (Lease& lease : changes.leases) {
+    if (lease.state != LeaseState::wanted || !lease.request.empty()) {
+      continue;
+    }
+    WallTime ends = lease.deadline;
+    if (picture_) {
+      for (const SlurmJob& job : picture_->jobs) {
+        if (job.id == lease.made_for.job) {
+          ends += job.time_limit;
+        }
+      }
+    }
+    if (const auto composed = compose_request(lease, config_, join_place_, ends); !composed) {
+      lease.state = LeaseState::gone;
+      lease.closed = wall_now();
+      lease.error_class = ErrorClass::bad_request;
+      lease.error = composed.error().message;
+    }
+  }
+}
+
+void Reconciler::dispatch(Call call) {
+  busy_.insert(call.subject());
+  if (call.is_slurm()) {
+    slurm_->add(std::move(call));
+  } else {
+    call_cloud(call);
+  }
+}
+
+template <typename Answer, typename Work, typename Then>
+void Reconciler::in_worker(const Call& call, Work work, Then then) {
+  // The worker may outlive this object where the call hangs: it holds what it needs itself.
+  workers_.add([this, call, work, then, provider = provider_, mailbox = mailbox_] {
+    auto answer = std::make_shared<CloudResult<Answer>>(work(*provider));
+    mailbox->post([this, call, then, answer] {
+      busy_.erase(call.subject());
+      if (!*answer) {
+        spdlog::warn("cloud: {} {}: {}", name_of(call.kind), call.key, describe(answer->error()));
+      }
+      then(*answer);
+    });
+  });
+}
+
+void Reconciler::settle(const Call& call, const std::function<Lease(Lease)>& change) {
+  const auto old = book_.leases.find(call.key);
+  if (old == book_.leases.end()) {
+    return;
+  }
+  Changes changes;
+  changes.leases.push_back(change(old->second));
+  if (!(changes.leases.front() == old->second) && !save(std::move(changes))) {
+    spdlog::error("ledger: the outcome of {} is not written; it is looked up again", call.key);
+  }
+}
+
+void Reconciler::call_cloud(const Call& call) {
+  const WallTime asked = wall_now();
+  const std::string key = call.key;
+  const auto lease = book_.leases.find(key);
+  const std::string id = lease == book_.leases.end() ? "" : lease->second.allocation_id;
+  switch (call.kind) {
+    case CallKind::create:
+      in_worker<Allocation>(
+          call,
+          [key, body = lease->second.request](const Provider& p) { return p.allocate(body, key); },
+          [this, call](const CloudResult<Allocation>& answer) {
+            settle(call, [&](Lease old) {
+              return after_create(std::move(old), answer, wall_now(), jitter());
+            });
+          });
+      break;
+    case CallKind::look_up:
+      in_worker<std::optional<Allocation>>(
+          call,
+          [key](const Provider& p) { return p.find_by_key(key); },
+          [this, call](const CloudResult<std::optional<Allocation>>& answer) {
+            settle(call, [&](Lease old) {
+              return after_look_up(std::move(old), answer, wall_now(), jitter());
+            });
+          });
+      break;
+    case CallKind::get:
+      in_worker<Allocation>(
+          call,
+          [id](const Provider& p) { return p.get(id); },
+          [this, call](const CloudResult<Allocation>& answer) {
+            settle(call, [&](Lease old) {
+              return after_get(std::move(old), answer, wall_now(), jitter());
+            });
+          });
+      break;
+    case CallKind::release:
+      in_worker<Provider::Released>(
+          call,
+          [id](const Provider& p) { return p.release(id); },
+          [this, call](const CloudResult<Provider::Released>& answer) {
+            settle(call, [&](Lease old) {
+              return after_release(std::move(old), answer, wall_now(), jitter());
+            });
+          });
+      break;
+    case CallKind::list:
+      cloud_.list_asked = asked;
+      in_worker<std::vector<Allocation>>(
+          call,
+          [tag = "cluster:" + config_.cluster](const Provider& p) { return p.list(tag); },
+          [this, asked](const CloudResult<std::vector<Allocation>>& answer) {
+            if (answer) {
+              cloud_.listed = *answer;
+              cloud_.listed_at = asked;
+            }
+          });
+      break;
+    case CallKind::offers:
+      cloud_.offers_asked = asked;
+      in_worker<std::vector<Offer>>(
+          call,
+          [](const Provider& p) { return p.offers(""); },
+          [this](const CloudResult<std::vector<Offer>>& answer) {
+            if (answer) {
+              cloud_.offers = *answer;
+              cloud_.offers_at = wall_now();
+              cloud_.offers_failed = 0;
+              cloud_.offers_error.reset();
+            } else {
+              ++cloud_.offers_failed;
+              cloud_.offers_error = answer.error();
+            }
+          });
+      break;
+    default:
+      break;
+  }
+}
+
+void Reconciler::publish() {
+  auto snapshot = std::make_shared<const Snapshot>(Snapshot{book_, picture_});
+  const std::lock_guard lock(snapshot_mutex_);
+  snapshot_ = std::move(snapshot);
+}
+
+}  // namespace acb::cloud
