@@ -9,12 +9,15 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 namespace acb::cloud {
@@ -176,6 +179,47 @@ TEST_F(Cloud, ALostReplyIsAmbiguousAndTheKeyFindsWhatWasRented) {
   const auto found = cloud.find_by_key("k/3");
   ASSERT_TRUE(found && *found);
   EXPECT_EQ(cloud.allocate(body(), "k/3")->allocation_id, (*found)->allocation_id);
+}
+
+// Occurrences of `key` in all of this process's memory that a core file would hold.
+int copies_in_memory(const std::string& key) {
+  std::ifstream maps("/proc/self/smaps");
+  // Not a stream: its buffer would keep copies of what it read.
+  const UniqueFd memory(::open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
+  std::string line;
+  std::size_t from = 0;
+  std::size_t to = 0;
+  bool readable = false;
+  int copies = 0;
+  while (std::getline(maps, line)) {
+    char mode[8] = "";
+    std::size_t first = 0;
+    std::size_t last = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx %7s", &first, &last, mode) == 3) {
+      from = first;
+      to = last;
+      readable = mode[0] == 'r' && line.find("[v") == std::string::npos;
+    } else if (line.starts_with("VmFlags:") && readable && line.find(" dd") == std::string::npos) {
+      std::string bytes(to - from, '\0');
+      EXPECT_GE(::pread(memory.get(), bytes.data(), bytes.size(), static_cast<off_t>(from)), 0);
+      for (std::size_t at = bytes.find(key); at != std::string::npos;
+           at = bytes.find(key, at + 1)) {
+        ++copies;
+      }
+      ::explicit_bzero(bytes.data(), bytes.size());
+    }
+  }
+  return copies;
+}
+
+TEST_F(Cloud, NoCopyOfTheKeyOutlivesACall) {
+  const Provider cloud = provider();
+  const std::string pattern = key_;
+  const int before = copies_in_memory(pattern);
+  ASSERT_GE(before, 1);  // the test's own
+  ASSERT_TRUE(cloud.allocate(body(), "k/4"));
+  ASSERT_TRUE(cloud.offers(""));
+  EXPECT_EQ(copies_in_memory(pattern), before);
 }
 
 TEST(LoadCloudKey, TakesTheVariableOutOfTheEnvironment) {
