@@ -198,8 +198,8 @@ std::string HttpResponse::header(const std::string& name) const {
 }
 
 Result<HttpResponse> http_call(const HttpRequest& request) {
-  static const bool kStarted = start_curl();
-  const Handle curl(kStarted ? curl_easy_init() : nullptr);
+  static const bool started = start_curl();
+  const Handle curl(started ? curl_easy_init() : nullptr);
   if (!curl) {
     return fail(ErrorCode::internal, where(request.url) + ": libcurl does not start");
   }
@@ -209,7 +209,7 @@ Result<HttpResponse> http_call(const HttpRequest& request) {
   Answer answer{{}, request.body_limit, false};
   HeaderList headers;
   for (const auto& [name, value] : request.headers) {
-    headers.add(name + ": " + value);
+    headers.add(std::string(name).append(": ").append(value));
   }
   headers.add("Expect:");  // no wait for "100 Continue"
   if (request.bearer != nullptr) {
