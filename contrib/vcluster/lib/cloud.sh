@@ -42,6 +42,8 @@ cloud = "burst-[0-$((burst - 1))]"
 url = "https://cloud:8443"
 ca_file = "/etc/autocloud-burst/ca.pem"
 gpus_per_node = $((gpus > 0 ? gpus : 1))
+[join]
+munge_key_file = "/etc/autocloud-burst/munge.key"
 TOML
   override "$project/etc/autocloud-burst/autocloud.toml" /vcluster/changes.toml >/vcluster/autocloud.toml
   [ -z "$autocloud_toml" ] && return
@@ -55,6 +57,7 @@ install_autocloud_conf() {
   install -m 644 /vcluster/autocloud.toml /vcluster/tls/ca.pem "$project/etc/autocloud-burst/user-data.tmpl" \
     /etc/autocloud-burst/
   install -o slurm -m 600 /vcluster/cloud.key /etc/autocloud-burst/cloud.key
+  install -o slurm -m 400 /vcluster/munge.key /etc/autocloud-burst/munge.key
   install -d -o slurm -g slurm -m 700 /var/lib/autocloud-burst /var/spool/autocloud-burst /var/spool/autocloud-burst/inbox
 }
 
