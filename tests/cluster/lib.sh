@@ -167,5 +167,5 @@ instance_of() {
 
 # rented: instances that the cloud still bills.
 rented() {
-  cloudsim instances --json | jq length
+  cloudsim instances --json | jq "[.[] | select(.billed_until == null)] | length"
 }

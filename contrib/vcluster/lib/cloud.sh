@@ -69,8 +69,9 @@ boot_daemon() {
 
 boot_cloud() {
   local vcluster="env XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-/tmp} $self -n $name"
+  cp "$scenario" /vcluster/scenario.toml # hosts may not see the original: they have a /tmp of their own
   add_host cloud cloud $cloud_address
-  start -f cloud cloudsim.log cloudsim serve --scenario "$scenario" --listen "$cloud_address:8443" \
+  start -f cloud cloudsim.log cloudsim serve --scenario /vcluster/scenario.toml --listen "$cloud_address:8443" \
     --cert /vcluster/tls/cloud.pem --key /vcluster/tls/cloud.key --api-key-file /vcluster/cloud.key \
     --state /var/lib/cloudsim --boot "exec $vcluster instance" --destroy "exec $vcluster instance-destroy"
   wait_until 20 in_host cloud test -e /var/lib/cloudsim/endpoint.json || fail_with_log cloud cloudsim.log cloudsim
@@ -100,6 +101,7 @@ rent_host() {
 set_up_image() {
   make_fake_gpus "$1"
   install -d -o slurm -g slurm /run/slurm
+  install -d /var/spool/slurmd
   install -d -o munge -g munge -m 755 /run/munge
   install -d -o munge -g munge -m 700 /etc/munge /var/lib/munge /var/log/munge
   install -d /etc/autocloud-burst

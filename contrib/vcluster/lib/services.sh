@@ -40,7 +40,7 @@ boot_ctl() {
 boot_node() {
   local host=$1
   boot_munge "$host"
-  in_host "$host" install -d -o slurm -g slurm /run/slurm
+  in_host "$host" sh -c 'install -d -o slurm -g slurm /run/slurm; install -d /var/spool/slurmd'
   start_daemon "$host" slurmd.out slurmd -b
 }
 
