@@ -2,9 +2,9 @@
 // Stored objects: bytes in files of one folder, names in memory. Thread-safe.
 #pragma once
 
-#include "cloudsim/api_error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "cloudsim/api_error.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -3,8 +3,8 @@
 // the value and what is allowed.
 #pragma once
 
-#include "cloudsim/api_error.h"
 #include "base/json.h"
+#include "cloudsim/api_error.h"
 #include "cloudsim/market.h"
 
 #include <cstdint>
