@@ -84,7 +84,7 @@ job_over() {
   case $(job_state) in PENDING | CONFIGURING | RUNNING | COMPLETING) return 1 ;; esac
 }
 
-none_left() { [ "$(cloud instances --json | jq '[.instances[] | select(.status != "released" and .status != "lost")] | length')" -eq 0 ]; }
+none_left() { [ "$(cloud instances --json | jq '[.[] | select(.status != "released" and .status != "lost")] | length')" -eq 0 ]; }
 await_given_back() {
   wait_for 120 "the return of every rented node" none_left
   say "every rented node has been given back"
