@@ -39,6 +39,24 @@ Json node_of_burst(const Lease& lease) {
           {"since", format_time(since_of(lease))}};
 }
 
+/// When the last of the burst's nodes registered; nullopt until all have.
+std::optional<WallTime> registered_at(const Burst& burst, const std::vector<const Lease*>& leases) {
+  std::map<std::string, WallTime> nodes;
+  for (const Lease* lease : leases) {
+    if (lease->up) {
+      WallTime& at = nodes.try_emplace(lease->node, *lease->up).first->second;
+      at = std::max(at, *lease->up);
+    }
+  }
+  if (nodes.empty() || nodes.size() < static_cast<std::size_t>(burst.nodes)) {
+    return std::nullopt;
+  }
+  return std::max_element(nodes.begin(),
+                          nodes.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->second;
+}
+
 const char* burst_state(const Burst& burst, const std::vector<const Lease*>& leases) {
   const auto any = [&](LeaseState state) {
     return std::any_of(
@@ -94,6 +112,10 @@ Json burst_answer(const Snapshot& snapshot, const Burst& burst, const UserName& 
           {"wanted", burst.nodes},
           {"reason", reason.empty() ? Json() : Json{{"text", reason}}},
           {"next_try", time_or_null(next_try)},
+          {"opened_at", format_time(burst.opened)},
+          {"allocated_at", time_or_null(burst.configuring)},
+          {"registered_at", time_or_null(registered_at(burst, leases))},
+          {"started_at", time_or_null(burst.started)},
           {"cost", format_money(cost)},
           {"currency", currency},
           {"nodes", std::move(nodes)}};

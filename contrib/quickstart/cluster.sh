@@ -84,10 +84,13 @@ job_over() {
   case $(job_state) in PENDING | CONFIGURING | RUNNING | COMPLETING) return 1 ;; esac
 }
 
-none_left() { [ "$(cloud instances --json | jq '[.[] | select(.status != "released" and .status != "lost")] | length')" -eq 0 ]; }
+none_left() {
+  cloud instances --json | jq -e 'all(.status == "released" or .status == "lost")' >/dev/null &&
+    ctl autocloud leases --json | jq -e '.leases | all(.state == "gone")' >/dev/null
+}
 await_given_back() {
   wait_for 120 "the return of every rented node" none_left
-  say "every rented node has been given back"
+  say "every rented node has been given back, and the ledger has closed its lease"
   ctl autocloud leases --json >"$out/leases.json"
   cloud bill --json >"$out/bill.json"
 }

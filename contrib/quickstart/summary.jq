@@ -37,6 +37,7 @@ $burst[0] as $b
     cost: $bill[0].cost,
     currency: ($ours | first.currency),
     billed_as_ledgered: (
-      [$ours[] | [.instance, .billed_s, .cost]] == [$theirs[] | [.instance_id, .billed_s, .cost]]),
+      [$ours[] | [.instance, .from, .to, .billed_s, .cost]] ==
+      [$theirs[] | [.instance_id, .from, .to, .billed_s, .cost]]),
     instances_left: ([$theirs[] | select(.status != "released" and .status != "lost")] | length)
   }
