@@ -11,6 +11,10 @@ shared=/shared/quickstart
 sim_state=/var/lib/cloudsim
 
 start_cluster() {
+  if vc status >/dev/null 2>&1; then
+    say "ending the cluster that an earlier quickstart has left"
+    stop_cluster
+  fi
   say "starting a virtual cluster: a controller, 2 own nodes, and a cloud that rents out more"
   vc up --onprem 2 --burst 4 --gpus 1 --build "build/$preset" >"$out/vcluster.log" 2>&1 ||
     { tail -5 "$out/vcluster.log" >&2; die "the cluster did not start: see $out/vcluster.log"; }
