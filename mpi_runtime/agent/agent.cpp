@@ -25,6 +25,14 @@ constexpr std::chrono::seconds kConnectLimit{30};
 // Longer than a process needs to die, shorter than the supervisor's patience (Policy::clear).
 constexpr std::chrono::milliseconds kClearLimit{500};
 
+// A rank maps its segment at once after making it.
+constexpr std::chrono::seconds kSegmentAge{2};
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
 class Agent {
  public:
   Agent(const AgentSettings& settings, Channel channel, int signal_fd)
@@ -53,6 +61,7 @@ class Agent {
     if (!end_leftovers(settings_.run, std::numeric_limits<int>::max(), std::chrono::seconds(5))) {
       spdlog::error("agent: {}: ranks do not end", settings_.node);
     }
+    remove_dead_segments("/dev/shm", host_name(), kSegmentAge);
   }
 
  private:

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <ctime>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -27,6 +29,22 @@ bool is_zombie(const std::filesystem::path& process) {
   }
   const std::size_t end = stat->rfind(") ");
   return end != std::string::npos && end + 2 < stat->size() && (*stat)[end + 2] == 'Z';
+}
+
+/// What the memory maps of this user's processes name below `root`.
+std::set<std::string> mapped_files(const std::filesystem::path& root) {
+  std::set<std::string> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto maps = read_file(entry->path() / "maps", kEnvironmentLimit);
+    for (const std::string& line : split(maps.value_or(""), '\n')) {
+      if (const std::size_t at = line.find(root.string() + "/"); at != std::string::npos) {
+        found.insert(line.substr(at));
+      }
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -81,6 +99,35 @@ bool end_leftovers(std::string_view run, int start, std::chrono::milliseconds li
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return true;
+}
+
+int remove_dead_segments(const std::filesystem::path& root,
+                         std::string_view host,
+                         std::chrono::seconds age) {
+  const std::string prefix = "vader_segment." + std::string(host) + ".";
+  std::vector<std::filesystem::path> segments;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
+       entry.increment(error)) {
+    struct stat status {};
+    if (entry->path().filename().string().starts_with(prefix) &&
+        ::lstat(entry->path().c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+        status.st_uid == ::geteuid() && std::time(nullptr) - status.st_mtime >= age.count()) {
+      segments.push_back(entry->path());
+    }
+  }
+  if (segments.empty()) {
+    return 0;
+  }
+  const std::set<std::string> mapped = mapped_files(root);
+  int removed = 0;
+  for (const auto& segment : segments) {
+    // Should one still be wanted, its ranks have it mapped by now, and lose nothing but the name.
+    if (!mapped.contains(segment.string()) && std::filesystem::remove(segment, error)) {
+      ++removed;
+    }
+  }
+  return removed;
 }
 
 }  // namespace acb::train

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,5 +25,12 @@ namespace acb::train {
 /// SIGKILLs them, again and again until none is left; false if some are still there after `limit`
 /// (a process inside a hanging driver call).
 [[nodiscard]] bool end_leftovers(std::string_view run, int start, std::chrono::milliseconds limit);
+
+/// Removes the shared memory of dead ranks from `root` (/dev/shm): Open MPI names a rank's segment
+/// vader_segment.<host>..., and one that is killed cannot remove its own. Only this user's on this
+/// host go, that no process here maps and that nobody has touched for `age`. The number removed.
+int remove_dead_segments(const std::filesystem::path& root,
+                         std::string_view host,
+                         std::chrono::seconds age);
 
 }  // namespace acb::train

@@ -133,6 +133,10 @@ Status Checkpointer::Impl::open() {
   add_level("local", config_.local, leads_node_ ? here : std::vector<int>());
   add_level("shared", config_.shared, comm_.rank() == 0 ? everyone : std::vector<int>());
   sections_.push_back(incident_section());
+  sections_.push_back({kSettingsSection,
+                       {},
+                       [this] { return config_.settings; },
+                       [](const Json&) { return Status(); }});
   return {};
 }
 
@@ -380,6 +384,10 @@ Status Checkpointer::Impl::save_to(const fs::path& set, std::int64_t step) {
   for (int i = 0; comm_.rank() == 0 && i < comm_.size(); ++i) {
     commits.push_back(i);
   }
+  if (comm_.rank() == 0) {
+    sweep_unfinished(set);
+  }
+  ACB_TRY(barrier(comm_));
   DiskLevel folder(comm_, "folder", set, std::move(commits), 0);
   fly(folder, step);
   const Status drained = drain();

@@ -39,8 +39,9 @@ struct CheckpointConfig {
   std::string run;   ///< the run's id, in names of sets: job id, or anything without '/'
   int start = 1;     ///< 1 for the first start of the run, then 2, ...
 
-  std::string settings_hash;   ///< of all settings that change numbers; another refuses the load
-  std::string dataset_hash;    ///< of the data; another refuses the load
+  std::string settings_hash;  ///< of all settings that change numbers; another refuses the load
+  Json settings = Json::object();  ///< these settings, name to text, to name what differs
+  std::string dataset_hash;        ///< of the data; another refuses the load
   std::string inexact_reason;  ///< why weights depend on more than settings and data; empty: exact
 };
 

@@ -76,6 +76,28 @@ Status replace_folder(const fs::path& work, const fs::path& set) {
 
 }  // namespace
 
+void sweep_unfinished(const fs::path& set) {
+  const std::string prefix = set.filename().string() + ".writing-";
+  std::error_code error;
+  std::vector<fs::path> leftovers;
+  for (fs::directory_iterator entry(set.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(prefix)) {
+      leftovers.push_back(entry->path());
+    }
+  }
+  for (const fs::path& path : leftovers) {
+    if (path.extension() == ".old" && !fs::exists(set, error)) {
+      fs::rename(path, set, error);
+    } else {
+      fs::remove_all(path, error);
+    }
+    if (error) {
+      spdlog::warn("checkpoint: {}: left by a killed writer: {}", path.string(), error.message());
+    }
+  }
+}
+
 DiskLevel::DiskLevel(
     Communicator& comm, std::string name, fs::path folder, std::vector<int> commits, int keep)
     : comm_(comm),

@@ -19,6 +19,10 @@
 
 namespace acb::train {
 
+/// Removes what writers of the folder `set` that were killed have left beside it. A `set` that one
+/// of them had moved away to replace it is put back. For one process, while no other writes it.
+void sweep_unfinished(const std::filesystem::path& set);
+
 class DiskLevel {
  public:
   using Clock = std::chrono::steady_clock;

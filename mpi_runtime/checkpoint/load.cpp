@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_runtime/checkpoint/load.h"
 
+#include "base/text.h"
 #include "mpi_runtime/checkpoint/boxes.h"
 #include "mpi_runtime/checkpoint/memory.h"
 
@@ -303,6 +304,34 @@ Status Loader::check_sections(const ShardHeader& header) const {
   return {};
 }
 
+/// Names the settings that differ; shard 0 holds them.
+Status Loader::check_settings(const Picture& picture) const {
+  for (const auto& shards : picture.stored) {
+    for (const ShardHeader& stored : shards) {
+      if (stored.index != 0 || stored.identity.settings_hash == config_.settings_hash ||
+          !stored.state.contains(kSettingsSection)) {
+        continue;
+      }
+      const Json& then = stored.state[kSettingsSection];
+      std::vector<std::string> changed;
+      for (const auto& [key, now] : config_.settings.items()) {
+        const auto value = json_or<std::string>(then, key, "unset");
+        if (value != now.get<std::string>()) {
+          changed.push_back(fmt::format("{} was {}, is {}", key, value, now.get<std::string>()));
+        }
+      }
+      if (!changed.empty()) {
+        return fail(ErrorCode::invalid,
+                    fmt::format("checkpoint: {}: other settings: {}: start the run in a folder of "
+                                "its own, or with the settings it had",
+                                stored.identity.set,
+                                join(changed, "; ")));
+      }
+    }
+  }
+  return {};
+}
+
 Status Loader::check_coverage(const Picture& picture) const {
   const ShardHeader& wanted = picture.wanted[static_cast<std::size_t>(comm_.rank())];
   const PartIndex index = index_of(wanted);
@@ -332,6 +361,7 @@ Status Loader::check(const Picture& picture) const {
   for (const ShardHeader& wanted : picture.wanted) {
     known.merge(index_of(wanted));
   }
+  ACB_TRY(check_settings(picture));
   for (const auto& shards : picture.stored) {
     for (const ShardHeader& stored : shards) {
       ACB_TRY(check_sections(stored));

@@ -17,6 +17,9 @@
 namespace acb::train {
 
 /// Shards of one set that a rank has found.
+/// The settings that a set was made with, so that a refusal can name what differs.
+inline constexpr const char* kSettingsSection = "checkpoint.settings";
+
 struct Offer {
   std::string level;  ///< "memory", "local", "shared" or "folder"
   std::string set;
@@ -72,6 +75,7 @@ class Loader {
   [[nodiscard]] Result<Picture> share_headers(const std::vector<ReadShard>& read);
   [[nodiscard]] Status check(const Picture& picture) const;
   [[nodiscard]] Status check_sections(const ShardHeader& header) const;
+  [[nodiscard]] Status check_settings(const Picture& picture) const;
   [[nodiscard]] Status check_coverage(const Picture& picture) const;
   [[nodiscard]] Status move_elements(const Picture& picture, const std::vector<ReadShard>& read);
   [[nodiscard]] static std::vector<std::byte> pack(const std::vector<ReadShard>& read,

@@ -162,14 +162,23 @@ Status check_config(const TrainConfig& config) {
   return {};
 }
 
-std::string settings_hash(const TrainConfig& config) {
+std::map<std::string, std::string> number_settings(const TrainConfig& config) {
   TrainConfig canonical = config;
   canonical.slots = slots_of(config);
-  std::string text;
+  std::map<std::string, std::string> found;
   for (const auto& row : train_settings()) {
     if (changes_numbers(row.key)) {
-      text += row.key + "=" + row.get(canonical) + "\n";
+      found[row.key] = row.get(canonical);
     }
+  }
+  return found;
+}
+
+std::string settings_hash(const TrainConfig& config) {
+  std::string text;
+  for (const auto& [key, value] : number_settings(config)) {
+    text += key;
+    text += "=" + value + "\n";
   }
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   XXH128_canonical_t bytes;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -57,8 +58,11 @@ struct TrainConfig {
 /// What no single row can see: `invalid`, naming the keys.
 [[nodiscard]] Status check_config(const TrainConfig& config);
 
-/// XXH3-128 in hexadecimal over every setting that changes numbers: all but where the data and the
-/// run's files lie (the data has a hash of its own), threads, time and checkpoints.
+/// Every setting that changes numbers, as text: all but where the data and the run's files lie (the
+/// data has a hash of its own), threads, time and checkpoints.
+[[nodiscard]] std::map<std::string, std::string> number_settings(const TrainConfig& config);
+
+/// XXH3-128 in hexadecimal over number_settings().
 [[nodiscard]] std::string settings_hash(const TrainConfig& config);
 
 }  // namespace acb::train

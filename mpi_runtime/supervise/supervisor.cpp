@@ -452,7 +452,7 @@ Result<int> supervise(const RunSettings& settings) {
   const std::string secret = random_hex(32);
   const std::string bind_address = settings.job.empty() ? "127.0.0.1" : "0.0.0.0";
   ACB_TRY_ASSIGN(ReportServer server, ReportServer::listen(secret, bind_address));
-  ACB_TRY_ASSIGN(EventLog log, EventLog::open(settings.run_folder));
+  ACB_TRY_ASSIGN(EventLog log, EventLog::open(settings.run_folder, settings.job));
   Supervisor supervisor(settings, std::move(server), std::move(log), std::move(signals));
   ACB_TRY(supervisor.start(secret));
   return supervisor.run();

@@ -66,6 +66,7 @@ CheckpointConfig checkpoint_config(const TrainConfig& config,
           .run = environment.run,
           .start = std::max(1, report.start),
           .settings_hash = settings_hash(config),
+          .settings = number_settings(config),
           .dataset_hash = dataset_hash,
           .inexact_reason = inexact_reason};
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_runtime/agent/leftover.h"
 
+#include "base/files.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "mpi_runtime/agent/agent.h"
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <csignal>
+#include <filesystem>
 
 namespace acb::train {
 namespace {
@@ -55,6 +59,35 @@ TEST(EndLeftovers, EndsAStoppedProcessOfTheRunAndNoOther) {
   EXPECT_EQ(leftover_processes(run, 2), std::vector<pid_t>{new_rank});
   EXPECT_TRUE(end_leftovers(run, 2, std::chrono::seconds(5)));
   ::waitpid(new_rank, &status, 0);
+}
+
+TEST(RemoveDeadSegments, TakesOnlyOldSegmentsOfThisHostThatNobodyMaps) {
+  const std::filesystem::path root =
+      std::filesystem::temp_directory_path() / ("segments-" + random_hex(8));
+  std::filesystem::create_directory(root);
+  const std::vector<std::string> names = {"vader_segment.here.0.1.0",  // dead
+                                          "vader_segment.here.0.2.0",  // young
+                                          "vader_segment.here.0.3.0",  // mapped
+                                          "vader_segment.there.0.1.0",
+                                          "vader_segment.hereafter.0.1.0",
+                                          "other"};
+  for (const std::string& name : names) {
+    ASSERT_TRUE(write_file(root / name, "x"));
+    if (name != names[1]) {
+      std::filesystem::last_write_time(
+          root / name, std::filesystem::file_time_type::clock::now() - std::chrono::minutes(1));
+    }
+  }
+  const UniqueFd fd(::open((root / names[2]).c_str(), O_RDONLY));
+  void* const mapped = ::mmap(nullptr, 1, PROT_READ, MAP_SHARED, fd.get(), 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  EXPECT_EQ(remove_dead_segments(root, "here", std::chrono::seconds(30)), 1);
+  EXPECT_FALSE(std::filesystem::exists(root / names[0]));
+  for (std::size_t i = 1; i < names.size(); ++i) {
+    EXPECT_TRUE(std::filesystem::exists(root / names[i])) << names[i];
+  }
+  ::munmap(mapped, 1);
+  std::filesystem::remove_all(root);
 }
 
 TEST(NoticeLeft, ReadsTheDeadline) {
