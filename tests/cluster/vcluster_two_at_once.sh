@@ -8,8 +8,8 @@ other=$cluster-b
 cluster_up --plain --onprem 1
 at_end+=("$vcluster -n $other down 2>/dev/null")
 "$vcluster" -n "$other" up --plain --onprem 3
-matches "$("$vcluster" list)" "$cluster up" "list"
-matches "$("$vcluster" list)" "$other up" "list"
+matches "$("$vcluster" list)" "$cluster +up" "list"
+matches "$("$vcluster" list)" "$other +up" "list"
 
 equal "$(as_user ctl srun -N1 hostname)" own-0 "job on the small one"
 equal "$("$vcluster" -n "$other" exec --user researcher ctl -- srun -N3 hostname | wc -l)" 3 "job on the other"
