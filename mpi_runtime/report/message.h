@@ -6,8 +6,8 @@
 //                          "start":..,"nonce":H,"mac":M}
 //   supervisor -> client  {"type":"welcome","mac":M} or {"type":"refused","reason":..}, then closes
 // and from then on
-//   rank ->   alive | step {step, loss} | saved {level, step, seconds} | done {step}
-//   agent ->  alive | clear {start} | notice {deadline_s} | terminate {reason}
+//   rank ->   alive | step {step, loss} | saved {level, step, seconds} | done {step} | give-up
+//   {reason} agent ->  alive | clear {start} | notice {deadline_s} | terminate {reason}
 //   -> rank   alive | save-and-exit {deadline_s, reason} | done-heard
 //   -> agent  alive | clear {start} | end
 // Deadlines are seconds from now, since clocks differ between hosts. An unknown type is ignored, so

@@ -32,6 +32,7 @@ class SilentReporter final : public Reporter {
   void step(std::int64_t, double) override {}
   void saved(std::string_view, std::int64_t, double) override {}
   [[nodiscard]] Status done(std::int64_t) override { return {}; }
+  void give_up(std::string_view) override {}
   [[nodiscard]] std::optional<SaveAndExit> save_and_exit() const override { return std::nullopt; }
   [[nodiscard]] bool connected() const override { return false; }
 };
@@ -69,6 +70,12 @@ class ConnectedReporter final : public Reporter {
       return fail(ErrorCode::unavailable, "report: done: the supervisor did not confirm it");
     }
     return {};
+  }
+  void give_up(std::string_view reason) override {
+    // A line has its limit, and a reason at length is in the rank's own output.
+    post({{"type", "give-up"}, {"reason", reason.substr(0, kLineLimit / 4)}});
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kDoneLimit, [&] { return done_heard_ || broken_; });
   }
   [[nodiscard]] std::optional<SaveAndExit> save_and_exit() const override {
     const std::scoped_lock lock(mutex_);

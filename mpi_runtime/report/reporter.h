@@ -57,6 +57,11 @@ class Reporter {
   /// this; an exit code counts for nothing.
   [[nodiscard]] virtual Status done(std::int64_t step) = 0;
 
+  /// The run cannot go on, and starting it again would not help: its settings were refused, its
+  /// data is not what it was. The supervisor ends the run with this reason instead of starting
+  /// again. Blocks until it has heard, for at most 5 s.
+  virtual void give_up(std::string_view reason) = 0;
+
   /// The order to save and exit, once one has come. Ranks see it at different moments: agree (a
   /// maximum over the ranks, after each step) before acting on it.
   [[nodiscard]] virtual std::optional<SaveAndExit> save_and_exit() const = 0;

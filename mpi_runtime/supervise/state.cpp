@@ -149,6 +149,16 @@ void Stepper::on(const RankDone& event) {
   }
 }
 
+void Stepper::on(const RankGaveUp& event) {
+  if (hear(event.start, event.rank) == nullptr) {
+    return;
+  }
+  act(ConfirmDone{event.rank});
+  if (training()) {
+    fail_run(kExitFailed, event.reason);
+  }
+}
+
 void Stepper::on(const RankGone& event) {
   const auto found = s_.ranks.find(event.rank);
   if (event.start != s_.start || found == s_.ranks.end()) {

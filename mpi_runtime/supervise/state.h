@@ -86,6 +86,11 @@ struct RankDone {
   int rank = 0;
   std::int64_t step = 0;
 };
+struct RankGaveUp {
+  int start = 0;
+  int rank = 0;
+  std::string reason;
+};
 struct RankGone {
   int start = 0;
   int rank = 0;
@@ -117,6 +122,7 @@ using Event = std::variant<AgentHeard,
                            RankStep,
                            RankSaved,
                            RankDone,
+                           RankGaveUp,
                            RankGone,
                            MpirunEnded,
                            SlurmNodes,

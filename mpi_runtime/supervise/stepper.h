@@ -32,6 +32,7 @@ class Stepper {
   void on(const RankStep& event);
   void on(const RankSaved& event);
   void on(const RankDone& event);
+  void on(const RankGaveUp& event);
   void on(const RankGone& event);
   void on(const MpirunEnded& event);
   void on(const SlurmNodes& event);

@@ -335,6 +335,8 @@ void Supervisor::take_from_rank(const ServerEvent& event, const std::string& typ
                    json_or<std::string>(event.message, "level", ""),
                    number,
                    Seconds(json_or<double>(event.message, "seconds", 0))});
+  } else if (type == "give-up") {
+    feed(RankGaveUp{start, rank, json_or<std::string>(event.message, "reason", "it gave up")});
   } else if (type == "done") {
     feed(RankDone{start, rank, number});
   } else {

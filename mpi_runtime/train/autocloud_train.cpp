@@ -47,9 +47,15 @@ Result<int> train(const TrainConfig& config) {
                    Reporter::connect(environment.report, comm->rank(), comm->size()));
     // MPI_Init may have put a handler of its own in place.
     stop_on_sigterm();
-    ACB_TRY_ASSIGN(const RunEnd end, run_training(*comm, config, environment, *reporter));
+    const auto end = run_training(*comm, config, environment, *reporter);
+    if (!end) {
+      if (end.error().code == ErrorCode::invalid) {
+        reporter->give_up(end.error().message);
+      }
+      return tl::unexpected(end.error());
+    }
     // A supervisor has heard how it ended, and reads nothing into exit codes.
-    return end == RunEnd::done || reporter->connected() ? 0 : kRequeue;
+    return *end == RunEnd::done || reporter->connected() ? 0 : kRequeue;
   };
   auto ended = run();
   if (!ended && comm->size() > 1) {

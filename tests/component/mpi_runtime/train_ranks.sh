@@ -53,10 +53,15 @@ trained() {
 same() { [ "$1" = "$2" ] || die "$3: weights differ: $1, $2"; }
 
 case $case in
-  ranks)
-    alone=$(trained 1 one)
+  ranks | ranks-bf16) # bf16 products need AVX-512
+    precision=fp32
+    if [ "$case" = ranks-bf16 ]; then
+      grep -q avx512f /proc/cpuinfo || exit 77
+      precision=bf16
+    fi
+    alone=$(trained 1 one --train-precision "$precision")
     for ranks in 2 3 4; do
-      got=$(trained "$ranks" "of-$ranks")
+      got=$(trained "$ranks" "of-$ranks" --train-precision "$precision" --train-threads "$ranks")
       same "$alone" "$got" "$ranks ranks"
       grep -q '^step 6/6 loss [0-9.]* tokens/s [0-9]* nodes 1$' "$folder/stdout" ||
         die "no line for the last step: $(tail -1 "$folder/stdout")"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "mpi_runtime/config/train_config.h"
 #include "mpi_runtime/ops/cpu_ops.h"
 #include "mpi_runtime/ops/isa.h"
 
@@ -103,18 +104,31 @@ struct NamedShape {
   const char* name;
   LinearShape shape;
 };
-// Every linear layer of the quickstart's model (contrib/quickstart/train.toml), and some that do
-// not divide into tiles evenly.
-const std::vector<NamedShape> kShapes{{"qkv", {128, 128, 384}},
-                                      {"attention_projection", {128, 128, 128}},
-                                      {"mlp_up", {128, 128, 512}},
-                                      {"mlp_down", {128, 512, 128}},
-                                      {"head", {128, 128, 256}},
-                                      {"wide_head", {64, 96, 1031}},
-                                      {"uneven", {331, 77, 517}}};
+/// The quickstart's own settings.
+TrainConfig quickstart() {
+  TrainConfig config;
+  const auto raw = read_toml(ACB_SOURCE_DIR "/contrib/quickstart/train.toml");
+  EXPECT_TRUE(raw && apply_settings(config, train_settings(), *raw, "quickstart"));
+  return config;
+}
+
+// Every linear layer of the quickstart's model, and some that do not divide into tiles evenly.
+std::vector<NamedShape> shapes() {
+  const TrainConfig config = quickstart();
+  const std::int64_t rows = std::int64_t{config.micro_batch} * config.context;
+  const std::int64_t width = config.width;
+  constexpr std::int64_t kBytes = 256;  // text: a byte is a token
+  return {{"qkv", {rows, width, 3 * width}},
+          {"attention_projection", {rows, width, width}},
+          {"mlp_up", {rows, width, 4 * width}},
+          {"mlp_down", {rows, 4 * width, width}},
+          {"head", {rows, width, kBytes}},
+          {"wide_head", {64, 96, 1031}},
+          {"uneven", {331, 77, 517}}};
+}
 
 class ProductBits : public testing::TestWithParam<NamedShape> {};
-INSTANTIATE_TEST_SUITE_P(Shapes, ProductBits, testing::ValuesIn(kShapes), [](const auto& row) {
+INSTANTIATE_TEST_SUITE_P(Shapes, ProductBits, testing::ValuesIn(shapes()), [](const auto& row) {
   return std::string(row.param.name);
 });
 
@@ -145,8 +159,11 @@ std::vector<float> run_attention(Ops& ops, const AttentionShape& s) {
 }
 
 TEST(Attention, GivesTheSameBitsWithOneTwoAndFourThreads) {
+  const TrainConfig config = quickstart();
   for (const AttentionShape& shape :
-       {AttentionShape{2, 64, 4, 32}, AttentionShape{1, 150, 3, 16}}) {
+       {AttentionShape{
+            config.micro_batch, config.context, config.heads, config.width / config.heads},
+        AttentionShape{1, 150, 3, 16}}) {
     const auto wanted = run_attention(*cpu(1), shape);
     EXPECT_EQ(run_attention(*cpu(2), shape), wanted);
     EXPECT_EQ(run_attention(*cpu(4), shape), wanted);

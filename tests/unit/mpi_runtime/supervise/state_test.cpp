@@ -301,6 +301,15 @@ TEST(Supervision, GivesUpAfterThreeStartsWithoutANewStep) {
   EXPECT_THAT(run.said(), testing::HasSubstr("exit code 7"));
 }
 
+TEST(Supervision, ARankThatGivesUpEndsTheRunAtOnceWithItsReason) {
+  Script run({"a", "b"});
+  run.up_and_training(3);
+  run.give(RankGaveUp{1, 1, "other settings"});
+  EXPECT_EQ(run.exit_code(), kExitFailed);
+  EXPECT_EQ(run.started().size(), 1U);
+  EXPECT_EQ(run.last_event("fail")["why"], "other settings");
+}
+
 TEST(Supervision, ProgressAndLostNodesDoNotCountTowardsGivingUp) {
   Script run(kFour);
   run.up_and_training(3);
