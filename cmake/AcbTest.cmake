@@ -2,6 +2,7 @@
 # of its cases with ctest under the label.
 include(CTest)
 include(GoogleTest)
+add_custom_target(unit_tests)
 function(acb_test name)
   cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -10,6 +11,9 @@ function(acb_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE acb_options ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  if(arg_LABEL STREQUAL "unit")
+    add_dependencies(unit_tests ${name})
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
                        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
 endfunction()
@@ -20,4 +24,8 @@ function(acb_script_test name)
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "ACB_BUILD_DIR=${PROJECT_BINARY_DIR}")
+  # A whole cluster, or timing under a fault, needs the machine for itself.
+  if(arg_LABEL MATCHES "cluster|fault|slurm")
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
 endfunction()

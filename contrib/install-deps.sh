@@ -8,7 +8,7 @@
 set -euo pipefail
 
 build=(g++ cmake ninja-build pkg-config git)
-libraries=(libslurm-dev libmunge-dev libopenmpi-dev libdnnl-dev libhwloc-dev libcurl4-openssl-dev
+libraries=(libslurm-dev libmunge-dev libopenmpi-dev libdnnl-dev libcurl4-openssl-dev
            libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libcpp-httplib-dev libexpected-dev
            libspdlog-dev libxxhash-dev libsqlite3-dev libsqlitecpp-dev libssl-dev libgtest-dev
            libgmock-dev)

@@ -27,7 +27,7 @@ prepare() {
 }
 
 build() {
-  { [ -e "build/$preset/build.ninja" ] || cmake --preset "$preset"; } && cmake --build --preset "$preset"
+  { [ -e "build/$preset/build.ninja" ] || cmake --preset "$preset"; } && cmake --build --preset "$preset" --target programs
 }
 
 main() {
