@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "mpi_runtime/supervise/nodes.h"
 
+#include <cstdlib>
+
 namespace acb::train {
 
 namespace {
@@ -42,10 +44,40 @@ Result<std::optional<std::chrono::seconds>> slurm_time_left(const std::string& j
   return parse_time_left(left);
 }
 
+bool was_cancelled(std::string_view job_line, std::int64_t restarts) {
+  const auto field = [&](const std::string& name) -> std::string {
+    for (const std::string& entry : split(job_line, ' ')) {
+      if (entry.starts_with(name + "=")) {
+        return std::string(trim(entry.substr(name.size() + 1)));
+      }
+    }
+    return "";
+  };
+  const std::string state = field("JobState");
+  if (state != "COMPLETING") {
+    return state == "CANCELLED";
+  }
+  const auto count = parse_integer("Restarts", field("Restarts"), 0, 1 << 30);
+  if (count && *count > restarts) {
+    return false;  // Slurm has put it back itself
+  }
+  if (const std::string preempted = field("PreemptTime");
+      !preempted.empty() && preempted != "None") {
+    return false;
+  }
+  const auto ran = parse_time_left(field("RunTime"));
+  const auto limit = parse_time_left(field("TimeLimit"));
+  const bool timed_out = ran && *ran && limit && *limit && **ran >= **limit;
+  return !timed_out;
+}
+
 Status slurm_requeue(const std::string& job) {
-  // The base state stays CANCELLED while the job is COMPLETING, which hides it from %T.
-  const auto cancelled = ask_squeue(job, {"-t", "CANCELLED", "-o", "%i"});
-  if (cancelled && !cancelled->empty()) {
+  const auto shown =
+      run_process({.arguments = {"scontrol", "show", "job", "--oneliner", job}}, kQueryLimit);
+  const char* count = std::getenv("SLURM_RESTART_COUNT");
+  const auto restarts =
+      parse_integer("SLURM_RESTART_COUNT", count == nullptr ? "0" : count, 0, 1 << 30);
+  if (shown && shown->exit_code == 0 && was_cancelled(shown->output, restarts.value_or(0))) {
     return fail(ErrorCode::denied, "job " + job + " was cancelled");
   }
   ACB_TRY_ASSIGN(const Finished finished,

@@ -7,6 +7,7 @@
 #include "base/result.h"
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,11 @@ namespace acb::train {
 /// requeue would undo that; else the words of scontrol. A job that already waits again is a
 /// success.
 [[nodiscard]] Status slurm_requeue(const std::string& job);
+/// Whether a job's user has cancelled it, by its line from `scontrol show job --oneliner`. Slurm
+/// shows a job that it is ending as COMPLETING, whatever the cause (measured on 22.05): a cause
+/// other than the user is told by the run time, the preemption time, or a restart count above
+/// `restarts`.
+[[nodiscard]] bool was_cancelled(std::string_view job_line, std::int64_t restarts);
 /// srun's command line for one process on one node, beside whatever runs there, and untouched by
 /// the loss of others.
 [[nodiscard]] std::vector<std::string> srun_on_node(const std::string& node,

@@ -60,14 +60,16 @@ fake_slurm() {
   mkdir "$folder/slurm"
   cat >"$folder/slurm/scontrol" <<SCONTROL
 #!/bin/sh
-echo "scontrol \$*" >>"$folder/slurm/calls"
+case "\$*" in
+  show*) cat "$folder/slurm/job" ;;
+  *) echo "scontrol \$*" >>"$folder/slurm/calls" ;;
+esac
 SCONTROL
   cat >"$folder/slurm/squeue" <<SQUEUE
 #!/bin/sh
 case "\$*" in
   *%N*) hostname ;;
   *%L*) echo "\$(($(date +%s) + $1 - \$(date +%s)))" ;;
-  *CANCELLED*) cat "$folder/slurm/cancelled" 2>/dev/null ;;
 esac
 exit 0
 SQUEUE
@@ -76,6 +78,7 @@ SQUEUE
 while [ "${1#--}" != "$1" ]; do shift; done
 exec "$@"
 SRUN
+  echo 'JobId=42 JobState=RUNNING Restarts=0 RunTime=00:00:01 TimeLimit=01:00:00' >"$folder/slurm/job"
   chmod +x "$folder"/slurm/s*
   PATH="$folder/slurm:$PATH"
   SLURM_JOB_ID=42 SLURM_JOB_NODELIST=$(hostname) SLURM_TASKS_PER_NODE=2
@@ -150,7 +153,7 @@ case $case in
     ;;
   cancelled)
     fake_slurm 3600
-    echo 42 >"$folder/slurm/cancelled"
+    sed -i s/RUNNING/COMPLETING/ "$folder/slurm/job"
     start -- --steps 1000
     wait_for_step 10
     kill -TERM "$supervisor"

@@ -135,5 +135,28 @@ TEST(SrunOnNode, NamesTheNodeAndTakesNoGpus) {
   EXPECT_EQ(line.back(), "/opt/autocloud-agent");
 }
 
+TEST(WasCancelled, TellsTheUsersEndFromSlurmsOwn) {
+  struct Case {
+    const char* line;
+    bool cancelled;
+  };
+  for (const Case& tried :
+       {Case{"JobId=1 JobState=RUNNING Restarts=0 RunTime=00:00:09 TimeLimit=01:00:00", false},
+        Case{"JobState=COMPLETING Restarts=0 RunTime=00:00:09 TimeLimit=01:00:00", true},
+        Case{"JobState=COMPLETING Restarts=0 RunTime=00:00:09 TimeLimit=UNLIMITED", true},
+        Case{"JobState=COMPLETING Restarts=1 RunTime=00:00:09 TimeLimit=01:00:00", false},
+        Case{"JobState=COMPLETING Restarts=0 RunTime=01:00:12 TimeLimit=01:00:00", false},
+        Case{"JobState=COMPLETING Restarts=0 RunTime=00:00:09 TimeLimit=01:00:00 "
+             "PreemptTime=2026-01-31T23:59:59",
+             false},
+        Case{"JobState=COMPLETING Restarts=0 RunTime=00:00:09 TimeLimit=01:00:00 "
+             "PreemptTime=None\n",
+             true},
+        Case{"JobState=CANCELLED Restarts=0", true},
+        Case{"", false}}) {
+    EXPECT_EQ(was_cancelled(tried.line, 0), tried.cancelled) << tried.line;
+  }
+}
+
 }  // namespace
 }  // namespace acb::train
