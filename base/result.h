@@ -57,13 +57,13 @@ using Status = Result<void>;
       return tl::unexpected<::acb::Error>(std::move(acb_status).error()); \
     }                                                                     \
   } while (false)
-#define ACB_CONCAT_(a, b) a##b
+#define ACB_CONCAT_(a, b) a##b  // NOLINT(readability-identifier-naming): the inner half of a pair
 #define ACB_CONCAT(a, b) ACB_CONCAT_(a, b)
 #define ACB_TRY_ASSIGN(declaration, expression) \
   ACB_TRY_ASSIGN_(ACB_CONCAT(acb_result_, __LINE__), declaration, expression)
-#define ACB_TRY_ASSIGN_(result, declaration, expression)            \
-  auto result = (expression);                                       \
-  if (!result) {                                                    \
-    return tl::unexpected<::acb::Error>(std::move(result).error()); \
-  }                                                                 \
-  declaration = std::move(*result)
+#define ACB_TRY_ASSIGN_(result, declaration, expression) /* NOLINT: the inner half */ \
+  auto result = (expression); /* NOLINT(bugprone-macro-parentheses): a name */        \
+  if (!result) {              /* NOLINT(bugprone-macro-parentheses): a name */        \
+    return tl::unexpected<::acb::Error>(std::move(result).error());                   \
+  }                                                                                   \
+  declaration = std::move(*result) /* NOLINT(bugprone-macro-parentheses): a declaration */

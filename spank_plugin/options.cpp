@@ -9,8 +9,6 @@ namespace acb::spank {
 
 namespace {
 
-constexpr int kMostNodes = 65000;  // below what Slurm's own 16-bit node counts hold
-
 std::string quoted(std::string_view what, std::string_view value) {
   return std::string(what) + ": '" + std::string(value) + "': ";
 }

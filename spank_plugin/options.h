@@ -20,6 +20,8 @@ enum class Market { spot, on_demand };
 [[nodiscard]] std::string_view name_of(Market market);  ///< "spot", "on-demand"
 [[nodiscard]] Result<Market> parse_market(std::string_view what, std::string_view text);
 
+inline constexpr int kMostNodes = 65000;  ///< below what Slurm's own 16-bit node counts hold
+
 /// What a site allows.
 struct Limits {
   int max_nodes = 1024;

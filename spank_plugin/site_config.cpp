@@ -16,7 +16,6 @@ namespace acb::spank {
 namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 20;
-constexpr int kMostNodes = 65000;
 
 tl::unexpected<Error> wrong(std::string_view key, const std::string& why) {
   return fail(ErrorCode::invalid, std::string(key) + ": " + why);

@@ -52,8 +52,8 @@ Result<JoinIdentity> make_identity() {
   X509_set_version(certificate, X509_VERSION_3);
   ASN1_INTEGER_set_int64(X509_get_serialNumber(certificate), serial & INT64_MAX);
   // A node whose clock is behind has to be able to join far enough to be told so.
-  X509_gmtime_adj(X509_getm_notBefore(certificate), -30 * kDay);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), 20 * 365 * kDay);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), -30L * kDay);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), 20L * 365 * kDay);
   X509_set_pubkey(certificate, identity.key.get());
   X509_NAME* name = X509_get_subject_name(certificate);
   X509_NAME_add_entry_by_txt(name,

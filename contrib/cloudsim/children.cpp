@@ -16,7 +16,6 @@ namespace acb::sim {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kDestroyLimit{20};
 
 // The wait status of a child that has ended.
 std::optional<int> ended(pid_t pid) {

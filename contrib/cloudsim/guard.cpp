@@ -17,8 +17,6 @@ namespace acb::sim {
 
 namespace {
 
-constexpr std::chrono::seconds kDestroyLimit{20};
-
 void cut(const Booted& booted) {
   if (!booted.destroy_command.empty()) {
     ProcessSpec spec;

@@ -7,11 +7,15 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
 
 namespace acb::sim {
+
+/// A destroy command that takes longer is killed.
+inline constexpr std::chrono::seconds kDestroyLimit{20};
 
 /// What it takes to cut an instance.
 struct Booted {

@@ -67,16 +67,17 @@ class Agent {
  private:
   [[nodiscard]] Status beat() {
     ACB_TRY(channel_.send({{"type", "alive"}}));
-    if (!noticed_) {
-      const auto content = read_file(settings_.notice, 64 * 1024);
-      const auto left =
-          content ? notice_left(*content, std::chrono::system_clock::now()) : std::nullopt;
-      if (left) {
-        noticed_ = true;
-        ACB_TRY(channel_.send({{"type", "notice"}, {"deadline_s", left->count()}}));
-      }
+    if (noticed_) {
+      return {};
     }
-    return {};
+    const auto content = read_file(settings_.notice, 65536);
+    const auto left =
+        content ? notice_left(*content, std::chrono::system_clock::now()) : std::nullopt;
+    if (!left) {
+      return {};
+    }
+    noticed_ = true;
+    return channel_.send({{"type", "notice"}, {"deadline_s", left->count()}});
   }
 
   void wait_until(Clock::time_point time) {

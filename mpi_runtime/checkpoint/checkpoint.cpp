@@ -25,10 +25,6 @@ namespace {
 constexpr std::chrono::minutes kLeftoverAge{10};
 constexpr const char* kIncidents = "checkpoint.incidents";
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 Status check_config(const CheckpointConfig& config) {
   if (config.node.empty() || config.run.empty() || config.run.find('/') != std::string::npos) {
     return fail(ErrorCode::invalid,

@@ -14,10 +14,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-double seconds_since(DiskLevel::Clock::time_point start) {
-  return std::chrono::duration<double>(DiskLevel::Clock::now() - start).count();
-}
-
 // Without a thread to be had the task runs in whoever waits for it: slower, not lost.
 template <typename Task>
 auto launch(Task task) {

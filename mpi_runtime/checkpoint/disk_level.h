@@ -23,6 +23,10 @@ namespace acb::train {
 /// of them had moved away to replace it is put back. For one process, while no other writes it.
 void sweep_unfinished(const std::filesystem::path& set);
 
+[[nodiscard]] inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 class DiskLevel {
  public:
   using Clock = std::chrono::steady_clock;

@@ -93,7 +93,7 @@ Result<Status> MemoryLevel::exchange_copies(std::span<const std::byte> mine, std
                                ? (*shard)
                                      ->write(step,
                                              bytes.size(),
-                                             [&](std::span<std::byte> into) {
+                                             [&bytes = bytes](std::span<std::byte> into) {
                                                std::copy(bytes.begin(), bytes.end(), into.begin());
                                              })
                                      .map([](const auto&) {})

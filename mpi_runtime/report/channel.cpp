@@ -173,25 +173,24 @@ Result<std::vector<Json>> Channel::receive() {
   std::vector<Json> messages = std::move(ahead_);
   ahead_.clear();
   std::array<char, kLineLimit> buffer{};
-  while (true) {
+  bool closed = false;
+  while (!closed) {
     const ssize_t got = ::recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got > 0) {
       ACB_TRY(lines_.add({buffer.data(), static_cast<std::size_t>(got)}));
     } else if (got < 0 && errno == EAGAIN) {
       break;
-    } else if (got == 0 || errno != EINTR) {
-      // A refusal and the close behind it arrive together: the words first.
-      if (auto line = lines_.next()) {
-        ACB_TRY_ASSIGN(Json message, parse_json("report", *line));
-        messages.push_back(std::move(message));
-        return messages;
-      }
-      return fail(ErrorCode::unavailable, "report: the supervisor closed the connection");
+    } else {
+      closed = got == 0 || errno != EINTR;
     }
   }
   while (auto line = lines_.next()) {
     ACB_TRY_ASSIGN(Json message, parse_json("report", *line));
     messages.push_back(std::move(message));
+  }
+  // A refusal and the close behind it arrive together: the words first, the end at the next call.
+  if (closed && messages.empty()) {
+    return fail(ErrorCode::unavailable, "report: the supervisor closed the connection");
   }
   return messages;
 }

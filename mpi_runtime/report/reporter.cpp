@@ -191,7 +191,7 @@ class ConnectedReporter final : public Reporter {
 
 std::string environment_or(const char* name, std::string fallback) {
   const char* value = std::getenv(name);
-  return value == nullptr ? fallback : value;
+  return value == nullptr ? std::move(fallback) : value;
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // More than a rank or an agent is ever sent between two polls.
-constexpr std::size_t kOutgoingLimit = 64 * 1024;
+constexpr std::size_t kOutgoingLimit = 65536;
 constexpr std::chrono::seconds kProofLimit{5};
 constexpr int kUnprovenLimit = 256;
 

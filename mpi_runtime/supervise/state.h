@@ -231,7 +231,6 @@ struct State {
   Seconds limit_at_first{0};  ///< what was left of it at first
   bool limit_asked = false;   ///< asked again, as the margin was reached
   Time limit_asked_at;
-
   Time deadline;       ///< of saving
   std::string ending;  ///< why the run saves and exits
   bool ending_requeues = false;

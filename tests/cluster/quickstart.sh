@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The quickstart, after an earlier one was killed in mid-run: nothing stale is in the way, and what it shows holds.
+# shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 require_namespaces
 trap end_of_test EXIT

@@ -76,11 +76,11 @@ ranks() { # the processes of this run's ranks
 two_ranks() { [ "$(ranks | wc -l)" -eq 2 ]; }
 hash_of() { "$bin/autocloud-ckpt" hash "$folder/$1/final"; }
 undisturbed() {
-  mpirun -n 1 "$bin/autocloud-train" --config "$folder/train.toml" --run-folder "$folder/alone" "$@" \
+  mpirun -n 1 "$bin/autocloud-train" --config "$folder/train.toml" --run-folder "$folder/alone" \
     >"$folder/stdout-alone" 2>"$folder/stderr-alone" || die "the undisturbed run failed"
 }
 same_as_undisturbed() {
-  undisturbed "$@"
+  undisturbed
   [ "$(hash_of alone)" = "$(hash_of run)" ] || die "weights differ from an undisturbed run's"
 }
 told() { grep -q -- "$1" "$folder/stderr-${2:-run}" || die "not told: $1"; }
