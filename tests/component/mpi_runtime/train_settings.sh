@@ -4,6 +4,7 @@
 set -euo pipefail
 told=$("$1/autocloud-train" --help | sed -nE '
   s/^  --(model|train|data|run|checkpoint)-([a-z0-9-]+) +(.*)$/\1.\2|\3/p')
+# shellcheck disable=SC2016 # the backquotes are those of the table
 listed=$(sed -nE 's/^\| `([a-z]+\.[a-z0-9_]+)` \| ([^|]*) \| (.*) \|$/\1|\3\2/p' docs/training.md | tr -d ' ')
 expected=$(while IFS='|' read -r key text; do
   echo "${key//-/_}|$(sed -E 's/^(.*) \[(.*)\]$/\1\2/' <<<"$text")"
