@@ -13,8 +13,20 @@ namespace {
 /// The user is told what a boot waits for once it takes longer than this.
 constexpr std::chrono::seconds kLongBoot{45};
 
+/// The job's last start. Slurm writes a new submit time at every requeue: the newest one that is not
+/// after this start's counts.
 const Burst* before(const Draft& draft, const BurstId& id) {
-  return id.restart == 0 ? nullptr : draft.burst({id.job, id.restart - 1, id.submit});
+  if (id.restart == 0) {
+    return nullptr;
+  }
+  const auto& bursts = draft.view.book->bursts;
+  auto last = bursts.upper_bound({id.job, id.restart - 1, id.submit});
+  if (last == bursts.begin()) {
+    return nullptr;
+  }
+  --last;
+  const bool same = last->first.job == id.job && last->first.restart == id.restart - 1;
+  return same ? draft.burst(last->first) : nullptr;
 }
 
 Burst& open(Draft& draft, const Draft::Labelled& labelled) {
@@ -131,19 +143,22 @@ void wait_for_start(Draft& draft, const Draft::Labelled& labelled) {
 /// Bursts whose job has left, ended or gone on to another restart.
 void end_others(Draft& draft) {
   const SlurmPicture& slurm = *draft.view.slurm;
-  std::map<std::pair<std::uint32_t, WallTime>, const SlurmJob*> jobs;
+  std::map<std::uint32_t, const SlurmJob*> jobs;
   for (const SlurmJob& job : slurm.jobs) {
-    jobs[{job.id, job.submit}] = &job;
+    jobs[job.id] = &job;
   }
   for (const auto& [id, old] : draft.view.book->bursts) {
     if (old.state == BurstState::ended || old.opened > slurm.at) {
       continue;
     }
-    const auto found = jobs.find({id.job, id.submit});
+    const auto found = jobs.find(id.job);
     const SlurmJob* job = found == jobs.end() ? nullptr : found->second;
     // The last failure is kept while its job waits: it holds the reason and the next try.
     const std::uint32_t keeps = draft.burst(id)->state == BurstState::failed ? 1 : 0;
-    if (job == nullptr || job->phase == JobPhase::ended || job->restart > id.restart + keeps) {
+    // Another submit time without a later start: the id of a wiped Slurm, used again.
+    const bool other = job != nullptr && job->submit != id.submit && job->restart <= id.restart;
+    if (job == nullptr || other || job->phase == JobPhase::ended ||
+        job->restart > id.restart + keeps) {
       draft.edit_burst(id).state = BurstState::ended;
     }
   }
