@@ -98,10 +98,8 @@ Json burst_answer(const Snapshot& snapshot, const Burst& burst, const UserName& 
   // A job that waits for its next try: the time stands with the start that failed.
   std::optional<WallTime> next_try = burst.retry_at;
   if (burst.id.restart > 0 && burst.state == BurstState::open && !burst.told.empty()) {
-    const auto last =
-        snapshot.book.bursts.find({burst.id.job, burst.id.restart - 1, burst.id.submit});
-    if (last != snapshot.book.bursts.end()) {
-      next_try = last->second.retry_at;
+    if (const Burst* last = snapshot.book.start_before(burst.id)) {
+      next_try = last->retry_at;
     }
   }
   const std::string& reason = burst.reason.empty() ? burst.told : burst.reason;

@@ -66,6 +66,19 @@ void Book::apply(const Changes& changes) {
   }
 }
 
+const Burst* Book::start_before(const BurstId& id) const {
+  if (id.restart == 0) {
+    return nullptr;
+  }
+  auto last = bursts.upper_bound({id.job, id.restart - 1, id.submit});
+  if (last == bursts.begin()) {
+    return nullptr;
+  }
+  --last;
+  const bool is_its = last->first.job == id.job && last->first.restart == id.restart - 1;
+  return is_its ? &last->second : nullptr;
+}
+
 void Book::forget(WallTime before) {
   std::erase_if(leases, [&](const auto& entry) {
     return !entry.second.is_live() && entry.second.closed && *entry.second.closed < before;

@@ -26,6 +26,9 @@ struct Book {
   void apply(const Changes& changes);
   /// Drops what was closed or ended before `before`.
   void forget(WallTime before);
+  /// The job's start before this one; null: none. Slurm writes a new submit time at every requeue:
+  /// the newest one that is not after this start's counts.
+  [[nodiscard]] const Burst* start_before(const BurstId& id) const;
 };
 
 class Ledger {

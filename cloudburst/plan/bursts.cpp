@@ -13,20 +13,9 @@ namespace {
 /// The user is told what a boot waits for once it takes longer than this.
 constexpr std::chrono::seconds kLongBoot{45};
 
-/// The job's last start. Slurm writes a new submit time at every requeue: the newest one that is not
-/// after this start's counts.
 const Burst* before(const Draft& draft, const BurstId& id) {
-  if (id.restart == 0) {
-    return nullptr;
-  }
-  const auto& bursts = draft.view.book->bursts;
-  auto last = bursts.upper_bound({id.job, id.restart - 1, id.submit});
-  if (last == bursts.begin()) {
-    return nullptr;
-  }
-  --last;
-  const bool same = last->first.job == id.job && last->first.restart == id.restart - 1;
-  return same ? draft.burst(last->first) : nullptr;
+  const Burst* last = draft.view.book->start_before(id);
+  return last == nullptr ? nullptr : draft.burst(last->id);
 }
 
 Burst& open(Draft& draft, const Draft::Labelled& labelled) {

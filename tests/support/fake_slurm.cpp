@@ -59,6 +59,7 @@ void FakeSlurm::send_back(Job& job, WallTime now) {
   }
   job.seen.phase = JobPhase::pending;
   ++job.seen.restart;
+  job.seen.submit = now;  // as Slurm does at every requeue
   job.seen.begin = now + kHold;
   job.seen.batch_host.clear();
 }
