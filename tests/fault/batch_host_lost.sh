@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The batch host dies: Slurm would leave the job RUNNING without a script; the daemon requeues it, it starts again within
-# 30 s and ends with the weights of an undisturbed run.
+# The batch host dies: Slurm would leave the job RUNNING without a script; the daemon requeues it, it starts again
+# and ends with the weights of an undisturbed run.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/burst_lib.sh"
 # How soon Slurm itself gives an own node up is the site's SlurmdTimeout; the rest is ours.
@@ -32,7 +32,7 @@ matches "$host" '^own-' "batch host"
 cut_power "$host"
 began=$SECONDS
 again() { [ "$(job_field "$job" Restarts)" = 1 ] && job_is "$job" RUNNING; }
-within 30 again
+within 60 again
 echo "running again after $((SECONDS - began)) s"
 wait_for_job "$job" COMPLETED 90
 
