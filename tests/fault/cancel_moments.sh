@@ -19,5 +19,5 @@ job=$(burst)
 wait_for_job "$job" COMPLETED 40
 equal "$(output_of "$job" | sort -u | wc -l)" 3 "hosts of the job after the cancelled ones"
 within 30 all_given_back
-ledger_equals_bill 4
+ledger_equals_bill 2
 never_two_for_one

@@ -23,6 +23,6 @@ for job in "${jobs[@]}"; do
   wait_for_job "$job" COMPLETED 60
 done
 within 40 all_given_back
-ledger_equals_bill 4
+ledger_equals_bill 2
 never_two_for_one
 echo "20 kills over ${#jobs[@]} jobs"
