@@ -86,6 +86,7 @@ template <typename Config>
 [[nodiscard]] std::vector<Flag> flags_of(const std::vector<Setting<Config>>& rows) {
   const Config defaults{};
   std::vector<Flag> flags;
+  flags.reserve(rows.size());
   for (const auto& row : rows) {
     flags.push_back({row.key, row.help, row.get ? row.get(defaults) : std::string()});
   }

@@ -27,6 +27,7 @@ void append_line(std::string& text,
 std::string format_table(const std::vector<std::string>& header,
                          const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
+  widths.reserve(header.size());
   for (const std::string& cell : header) {
     widths.push_back(cell.size());
   }

@@ -16,9 +16,9 @@ namespace acb::cloud {
 namespace {
 
 const Json& list_in(const Json& reply, const char* name) {
-  static const Json kNone = Json::array();
+  static const Json none = Json::array();
   const auto found = reply.find(name);
-  return found != reply.end() && found->is_array() ? *found : kNone;
+  return found != reply.end() && found->is_array() ? *found : none;
 }
 
 // Whatever stands there, as a cell of a table.

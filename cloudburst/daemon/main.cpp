@@ -20,6 +20,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <thread>
 
 namespace acb::cloud {
@@ -171,7 +172,12 @@ int run(int argc, char** argv) {
 }  // namespace acb::cloud
 
 int main(int argc, char** argv) {
-  const int code = acb::cloud::run(argc, argv);
+  int code = 1;
+  try {
+    code = acb::cloud::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "autocloudd: %s\n", error.what());
+  }
   // Threads that hang in a call are not waited for, so no destructor of a global may run.
   std::fflush(nullptr);
   std::_Exit(code);

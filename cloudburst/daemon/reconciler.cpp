@@ -76,7 +76,7 @@ double Reconciler::jitter() {
   return std::uniform_real_distribution<>(0, 1)(random_);
 }
 
-bool Reconciler::save(Changes changes) {
+bool Reconciler::save(const Changes& changes) {
   if (changes.empty()) {
     return true;
   }
@@ -99,7 +99,7 @@ void Reconciler::take_orders() {
   }
   Changes changes;
   changes.orders = *orders;
-  if (!orders->empty() && save(std::move(changes))) {
+  if (!orders->empty() && save(changes)) {
     if (const auto removed = remove_orders(config_.inbox(), *orders); !removed) {
       spdlog::error("{}", removed.error().message);
     }
@@ -216,9 +216,16 @@ void Reconciler::settle(const Call& call, const std::function<Lease(Lease)>& cha
   }
   Changes changes;
   changes.leases.push_back(change(old->second));
-  if (!(changes.leases.front() == old->second) && !save(std::move(changes))) {
+  if (!(changes.leases.front() == old->second) && !save(changes)) {
     spdlog::error("ledger: the outcome of {} is not written; it is looked up again", call.key);
   }
+}
+
+template <typename Answer, typename Work, typename After>
+void Reconciler::for_lease(const Call& call, Work work, After after) {
+  in_worker<Answer>(call, work, [this, call, after](const CloudResult<Answer>& answer) {
+    settle(call, [&](Lease old) { return after(std::move(old), answer, wall_now(), jitter()); });
+  });
 }
 
 void Reconciler::call_cloud(const Call& call) {
@@ -228,44 +235,22 @@ void Reconciler::call_cloud(const Call& call) {
   const std::string id = lease == book_.leases.end() ? "" : lease->second.allocation_id;
   switch (call.kind) {
     case CallKind::create:
-      in_worker<Allocation>(
+      for_lease<Allocation>(
           call,
           [key, body = lease->second.request](const Provider& p) { return p.allocate(body, key); },
-          [this, call](const CloudResult<Allocation>& answer) {
-            settle(call, [&](Lease old) {
-              return after_create(std::move(old), answer, wall_now(), jitter());
-            });
-          });
+          after_create);
       break;
     case CallKind::look_up:
-      in_worker<std::optional<Allocation>>(
-          call,
-          [key](const Provider& p) { return p.find_by_key(key); },
-          [this, call](const CloudResult<std::optional<Allocation>>& answer) {
-            settle(call, [&](Lease old) {
-              return after_look_up(std::move(old), answer, wall_now(), jitter());
-            });
-          });
+      for_lease<std::optional<Allocation>>(
+          call, [key](const Provider& p) { return p.find_by_key(key); }, after_look_up);
       break;
     case CallKind::get:
-      in_worker<Allocation>(
-          call,
-          [id](const Provider& p) { return p.get(id); },
-          [this, call](const CloudResult<Allocation>& answer) {
-            settle(call, [&](Lease old) {
-              return after_get(std::move(old), answer, wall_now(), jitter());
-            });
-          });
+      for_lease<Allocation>(
+          call, [id](const Provider& p) { return p.get(id); }, after_get);
       break;
     case CallKind::release:
-      in_worker<Provider::Released>(
-          call,
-          [id](const Provider& p) { return p.release(id); },
-          [this, call](const CloudResult<Provider::Released>& answer) {
-            settle(call, [&](Lease old) {
-              return after_release(std::move(old), answer, wall_now(), jitter());
-            });
-          });
+      for_lease<Provider::Released>(
+          call, [id](const Provider& p) { return p.release(id); }, after_release);
       break;
     case CallKind::list:
       cloud_.list_asked = asked;

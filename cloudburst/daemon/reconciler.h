@@ -44,7 +44,7 @@ class Reconciler {
   [[nodiscard]] Result<JoinGrant> join(const JoinRequest& request);
 
  private:
-  [[nodiscard]] bool save(Changes changes);
+  [[nodiscard]] bool save(const Changes& changes);
   void take_orders();
   void round();
   void decide();
@@ -59,6 +59,8 @@ class Reconciler {
   [[nodiscard]] double jitter();
   template <typename Answer, typename Work, typename Then>
   void in_worker(const Call& call, Work work, Then then);
+  template <typename Answer, typename Work, typename After>
+  void for_lease(const Call& call, Work work, After after);
 
   Config config_;
   Policy policy_;

@@ -88,7 +88,7 @@ void configure(httplib::Server& server) {
     }
   });
   server.set_exception_handler(
-      [explain](const httplib::Request&, httplib::Response& http, std::exception_ptr) {
+      [explain](const httplib::Request&, httplib::Response& http, const std::exception_ptr&) {
         http.status = 500;
         explain(http, "unexpected failure");
       });

@@ -30,7 +30,7 @@ template <typename Config, typename Value, typename Choices>
 [[nodiscard]] Setting<Config> choice_setting(std::string key,
                                              Value Config::*member,
                                              const Choices& choices,
-                                             std::string help) {
+                                             const std::string& help) {
   std::string names;
   for (const auto& [value, name] : choices) {
     names += (names.empty() ? "" : ", ") + std::string(name);

@@ -12,9 +12,14 @@
 #include <sys/signalfd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 
-int main(int argc, char** argv) {
+namespace acb::train {
+namespace {
+
+int run_main(int argc, char** argv) {
   CLI::App app(
       "The agent of a node under autocloud-run, which starts it. It reads AUTOCLOUD_SUPERVISOR,\n"
       "AUTOCLOUD_SECRET, AUTOCLOUD_RUN and AUTOCLOUD_MEMORY.\n"
@@ -31,7 +36,7 @@ int main(int argc, char** argv) {
   ::sigprocmask(SIG_BLOCK, &taken, nullptr);
   const int signal_fd = ::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
 
-  const auto env = acb::train::report_environment();
+  const auto env = report_environment();
   const char* run = std::getenv("AUTOCLOUD_RUN");
   if (env.supervisor.empty() || env.secret.empty() || run == nullptr) {
     spdlog::error(
@@ -39,15 +44,27 @@ int main(int argc, char** argv) {
         "autocloud-run starts this program");
     return 2;
   }
-  acb::train::AgentSettings settings;
+  AgentSettings settings;
   settings.supervisor = env.supervisor;
   settings.secret = env.secret;
   settings.run = run;
   settings.memory = env.memory;
   settings.node = env.node;
-  if (const auto ended = acb::train::run_agent(settings, signal_fd); !ended) {
+  if (const auto ended = run_agent(settings, signal_fd); !ended) {
     spdlog::error("{}", ended.error().message);
     return 1;
   }
   return 0;
+}
+
+}  // namespace
+}  // namespace acb::train
+
+int main(int argc, char** argv) {
+  try {
+    return acb::train::run_main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "autocloud-agent: %s\n", error.what());
+    return 1;
+  }
 }

@@ -8,7 +8,9 @@
 namespace acb::train {
 
 SampleOrder::SampleOrder(std::uint64_t seed, std::uint64_t windows)
-    : seed_(seed), windows_(windows), half_bits_((std::bit_width(windows - 1) + 1) / 2) {}
+    : seed_(seed),
+      windows_(windows),
+      half_bits_((static_cast<int>(std::bit_width(windows - 1)) + 1) / 2) {}
 
 std::uint64_t SampleOrder::window(std::uint64_t sample) const {
   const std::uint64_t epoch = sample / windows_;

@@ -8,7 +8,9 @@
 #include <CLI/CLI.hpp>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <thread>
 
 namespace acb::train {
@@ -111,10 +113,7 @@ Result<int> run_all(Options& options) {
   return supervise(run);
 }
 
-}  // namespace
-}  // namespace acb::train
-
-int main(int argc, char** argv) {
+int run_main(int argc, char** argv) {
   // Before any thread exists, so that all inherit it: the signals are read from a descriptor.
   sigset_t taken;
   sigemptyset(&taken);
@@ -123,18 +122,30 @@ int main(int argc, char** argv) {
   }
   ::sigprocmask(SIG_BLOCK, &taken, nullptr);
 
-  acb::train::Options options;
-  CLI::App app(acb::train::kAbout, "autocloud-run");
-  acb::train::add_options(app, options);
+  Options options;
+  CLI::App app(kAbout, "autocloud-run");
+  add_options(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const auto code = acb::train::run_all(options);
+  const auto code = run_all(options);
   if (!code) {
-    acb::train::say(code.error().message);
-    return acb::train::kExitFailed;
+    say(code.error().message);
+    return kExitFailed;
   }
   return *code;
+}
+
+}  // namespace
+}  // namespace acb::train
+
+int main(int argc, char** argv) {
+  try {
+    return acb::train::run_main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "autocloud-run: %s\n", error.what());
+    return acb::train::kExitFailed;
+  }
 }

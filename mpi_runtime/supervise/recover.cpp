@@ -5,11 +5,12 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace acb::train {
 
 double tenths(Seconds seconds) {
-  return static_cast<double>(static_cast<std::int64_t>(seconds.count() * 10 + 0.5)) / 10;
+  return std::round(seconds.count() * 10) / 10;
 }
 
 std::string count_of(std::size_t count, const char* noun) {

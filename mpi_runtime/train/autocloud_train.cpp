@@ -8,6 +8,9 @@
 #include <spdlog/spdlog.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 
 namespace acb::train {
 namespace {
@@ -100,5 +103,12 @@ int run_main(int argc, char** argv) {
 }  // namespace acb::train
 
 int main(int argc, char** argv) {
-  return acb::train::run_main(argc, argv);
+  try {
+    return acb::train::run_main(argc, argv);
+  } catch (const std::exception& error) {
+    // Without MPI_Finalize, which would wait for the other ranks: mpirun ends them.
+    std::fprintf(stderr, "autocloud-train: %s\n", error.what());
+    std::fflush(nullptr);
+    std::_Exit(1);
+  }
 }
