@@ -130,9 +130,13 @@ Result<Json> control_call(const std::filesystem::path& socket,
                           milliseconds limit) {
   const Clock::time_point deadline = Clock::now() + limit;
   ACB_TRY_ASSIGN(const UniqueFd fd, connect_to(socket, deadline));
-  ACB_TRY(send_line(fd.get(), dump_json(request) + "\n", deadline));
-  ACB_TRY_ASSIGN(const std::string line, receive_line(fd.get(), deadline));
-  ACB_TRY_ASSIGN(Json reply, parse_json("autocloudd: answer", line));
+  // A daemon that finds the request too long says so and closes before it has taken all of it.
+  const Status sent = send_line(fd.get(), dump_json(request) + "\n", deadline);
+  const auto line = receive_line(fd.get(), deadline);
+  if (!line) {
+    return tl::unexpected<Error>(sent ? line.error() : sent.error());
+  }
+  ACB_TRY_ASSIGN(Json reply, parse_json("autocloudd: answer", *line));
   if (!reply.is_object()) {
     return fail(ErrorCode::corrupt, "autocloudd: the answer is not a JSON object");
   }

@@ -111,8 +111,12 @@ TEST_F(Control, OneThatNeverReadsIsDroppedOnceItsRepliesPileUp) {
 
 TEST_F(Control, RefusesWhatIsTooLongOrNoObject) {
   const auto server = ControlServer::open(path_, echo);
-  const auto too_long = control_call(path_, {{"x", std::string(100'000, 'x')}}, seconds(5));
-  ASSERT_FALSE(too_long);
+  for (const std::size_t bytes : {70'000, 4'000'000}) {  // more than a socket holds, too
+    const auto too_long = control_call(path_, {{"x", std::string(bytes, 'x')}}, seconds(5));
+    ASSERT_FALSE(too_long);
+    EXPECT_EQ(too_long.error().code, ErrorCode::invalid) << bytes << too_long.error().message;
+    EXPECT_NE(too_long.error().message.find("longer than 65536 bytes"), std::string::npos);
+  }
   for (const char* line : {"[1]\n", "nonsense\n", "\n"}) {
     const UniqueFd fd = connected();
     ASSERT_TRUE(write_all(fd.get(), line));
