@@ -18,14 +18,13 @@ constexpr std::size_t kOrderLimit = std::size_t{16} << 20;
 
 Result<HookOrder> read_order(const std::filesystem::path& path) {
   ACB_TRY_ASSIGN(const std::string text, read_file(path, kOrderLimit));
-  ACB_TRY_ASSIGN(const Json json, parse_json(path.string(), text));
+  ACB_TRY_ASSIGN(const Json json, parse_json("order", text));
   HookOrder order;
   order.name = path.filename().string();
   order.kind = json_or<std::string>(json, "kind", "");
   if (order.kind != "resume" && order.kind != "suspend" && order.kind != "resumefail") {
     return fail(ErrorCode::invalid,
-                "inbox: " + path.string() + ": kind '" + order.kind +
-                    "': must be resume, suspend or resumefail");
+                "kind '" + order.kind + "': must be resume, suspend or resumefail");
   }
   ACB_TRY_ASSIGN(order.hosts, expand_hosts(json_or<std::string>(json, "hosts", "")));
   ACB_TRY_ASSIGN(order.at, parse_time("at", json_or<std::string>(json, "at", "")));
@@ -47,7 +46,7 @@ Result<std::vector<HookOrder>> read_orders(const std::filesystem::path& inbox) {
     if (order) {
       orders.push_back(std::move(*order));
     } else if (order.error().code != ErrorCode::not_found) {
-      spdlog::error("{}; moved aside", order.error().message);
+      spdlog::error("inbox: {}: {}; moved aside", path.string(), order.error().message);
       std::error_code ignored;
       std::filesystem::rename(path, path.string() + ".bad", ignored);
     }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cloudburst/daemon/inbox.h"
+
+#include "base/files.h"
+#include "cloudburst/hooks/order.h"
+
+#include <gtest/gtest.h>
+
+namespace acb::cloud {
+namespace {
+
+class Inbox : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(make_folders(folder_)); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void put(const std::string& name, const std::string& text) const {
+    ASSERT_TRUE(write_file(folder_ / name, text));
+  }
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("acb-inbox-" + random_hex(8));
+};
+
+TEST_F(Inbox, GivesWhatTheHooksWroteOldestFirstAndForgetsWhatIsTaken) {
+  const WallTime at{std::chrono::milliseconds(1'800'000'000'123)};
+  ASSERT_TRUE(write_order(folder_, {"resume", "burst-[0-1,3]", R"({"jobs":[]})", at}));
+  ASSERT_TRUE(write_order(folder_, {"suspend", "burst-2", "", at}));
+  put("unfinished.tmp", "{");
+  const auto orders = read_orders(folder_);
+  ASSERT_TRUE(orders) << orders.error().message;
+  ASSERT_EQ(orders->size(), 2U);
+  EXPECT_EQ(orders->at(0).kind, "resume");
+  EXPECT_EQ(orders->at(0).hosts, (std::vector<std::string>{"burst-0", "burst-1", "burst-3"}));
+  EXPECT_EQ(orders->at(0).at, at);
+  EXPECT_EQ(orders->at(1).kind, "suspend");
+  ASSERT_TRUE(remove_orders(folder_, *orders));
+  EXPECT_TRUE(read_orders(folder_)->empty());
+  EXPECT_TRUE(remove_orders(folder_, *orders)) << "orders that are gone already";
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "unfinished.tmp"));
+}
+
+TEST_F(Inbox, MovesAsideWhatIsNoOrder) {
+  struct Case {
+    const char* name;
+    const char* text;
+  };
+  for (const Case& c :
+       {Case{"empty", ""},
+        Case{"half", R"({"kind":"resume","hosts":"burst-0")"},
+        Case{"no object", "[1]"},
+        Case{"other kind", R"({"kind":"reboot","hosts":"b","at":"2026-11-30T21:00:00Z"})"},
+        Case{"kind of another type", R"({"kind":1,"hosts":"b","at":"2026-11-30T21:00:00Z"})"},
+        Case{"broken hosts", R"({"kind":"resume","hosts":"b-[0","at":"2026-11-30T21:00:00Z"})"},
+        Case{"no time", R"({"kind":"resume","hosts":"b"})"}}) {
+    put("1-bad.json", c.text);
+    put("2-good.json", R"({"kind":"resume","hosts":"burst-0","at":"2026-11-30T21:00:00Z"})");
+    const auto orders = read_orders(folder_);
+    ASSERT_TRUE(orders) << c.name << ": " << orders.error().message;
+    ASSERT_EQ(orders->size(), 1U) << c.name;
+    EXPECT_EQ(orders->front().name, "2-good.json") << c.name;
+    EXPECT_EQ(read_file(folder_ / "1-bad.json.bad").value(), c.text) << c.name;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "1-bad.json")) << c.name;
+    std::filesystem::remove(folder_ / "1-bad.json.bad");
+  }
+}
+
+TEST_F(Inbox, ThatIsMissingIsNamed) {
+  const auto orders = read_orders(folder_ / "none");
+  ASSERT_FALSE(orders);
+  EXPECT_NE(orders.error().message.find((folder_ / "none").string()), std::string::npos);
+}
+
+}  // namespace
+}  // namespace acb::cloud
