@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What others ask of the reconciler: the control socket and the join service.
 #include "cloudburst/daemon/reconciler.h"
-#include "cloudburst/join/digest.h"
 
 #include <pwd.h>
 #include <spdlog/spdlog.h>
@@ -119,39 +118,26 @@ Result<JoinGrant> Reconciler::join(const JoinRequest& request) {
 }
 
 Result<JoinGrant> Reconciler::grant(const JoinRequest& request) {
-  for (const auto& [key, lease] : book_.leases) {
-    if (lease.secret_sha256.empty() || !same_text(lease.secret_sha256, request.secret_sha256)) {
-      continue;
-    }
-    // A node may be up before the answer to its create call has reached us.
-    if (lease.state != LeaseState::booting && lease.state != LeaseState::creating) {
-      return fail(ErrorCode::denied,
-                  "join: " + lease.node + ": its lease is " + std::string(name_of(lease.state)));
-    }
-    if (!lease.instance_id.empty() && lease.instance_id != request.instance) {
-      return fail(ErrorCode::denied,
-                  "join: " + lease.node + ": asked by " + request.instance + ", rented is " +
-                      lease.instance_id);
-    }
-    Changes changes;
-    changes.leases.push_back(lease);
-    changes.leases.front().secret_sha256.clear();
-    changes.events.push_back({wall_now(),
-                              lease.owner.job,
-                              lease.node,
-                              "joined from " + request.address + " as " + request.instance});
-    JoinGrant granted{lease.node, config_.cluster, "", munge_key_};
-    std::array<char, 256> host{};
-    if (gethostname(host.data(), host.size() - 1) == 0) {
-      granted.conf_server = host.data();
-    }
-    if (!save(std::move(changes))) {
-      return fail(ErrorCode::unavailable, "join: the ledger cannot be written");
-    }
-    return granted;
+  const WallTime now = wall_now();
+  ACB_TRY_ASSIGN(const Lease* asked_for, admission_.lease_for(request, book_, now));
+  const Lease lease = *asked_for;
+  Changes changes;
+  changes.leases.push_back(lease);
+  changes.leases.front().secret_sha256.clear();
+  changes.events.push_back({now,
+                            lease.owner.job,
+                            lease.node,
+                            "joined from " + request.address + " as " + request.instance});
+  JoinGrant granted{lease.node, config_.cluster, "", munge_key_};
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) == 0) {
+    granted.conf_server = host.data();
   }
-  return fail(ErrorCode::not_found,
-              "join: " + request.address + ": no lease waits for this secret");
+  if (!save(std::move(changes))) {
+    return fail(ErrorCode::unavailable, "join: the ledger cannot be written");
+  }
+  admission_.let_in(lease, request, now);
+  return granted;
 }
 
 }  // namespace acb::cloud

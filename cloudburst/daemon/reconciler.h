@@ -6,6 +6,7 @@
 
 #include "cloudburst/config/config.h"
 #include "cloudburst/control/server.h"
+#include "cloudburst/daemon/admission.h"
 #include "cloudburst/daemon/answers.h"
 #include "cloudburst/daemon/compose.h"
 #include "cloudburst/daemon/mailbox.h"
@@ -81,6 +82,7 @@ class Reconciler {
   std::set<std::string> busy_;
   std::map<std::string, WallTime> resting_;  ///< subjects that Slurm refused, until when
   std::map<std::string, WallTime> unowned_;
+  Admission admission_;
   bool moving_ = true;
   bool slurm_answers_ = true;
   std::mt19937_64 random_{std::random_device{}()};
