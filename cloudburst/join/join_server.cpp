@@ -136,6 +136,11 @@ Status JoinServer::Service::start(const Listen& listen) {
   server_.set_read_timeout(kReadLimitS);
   server_.set_write_timeout(kReadLimitS);
   server_.set_keep_alive_max_count(1);
+  // Not SO_REUSEPORT, the library's default: another daemon would get a part of our nodes.
+  server_.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  });
   server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   if (listen.port == 0) {
     port_ = server_.bind_to_any_port(listen.host);

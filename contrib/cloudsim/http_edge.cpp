@@ -196,6 +196,11 @@ class Servers : public HttpEdge {
   }
 
   static Result<int> bind_one(httplib::Server& server, const Listener& listener) {
+    // Not SO_REUSEPORT, the library's default: two clouds on one port would share the calls.
+    server.set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    });
     const int port = listener.port == 0 ? server.bind_to_any_port(listener.address)
                      : server.bind_to_port(listener.address, listener.port) ? listener.port
                                                                             : -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instances as processes: boot, take, release, and the end of the server.
+#include "base/process.h"
 #include "server.h"
 
 #include <gtest/gtest.h>
@@ -90,6 +91,27 @@ TEST_F(Life, TheServersEndGivesEverythingBackAndLeavesTheBill) {
     EXPECT_FALSE(server_.file(name).empty()) << name;
     EXPECT_EQ(server_.file(name).find(kTestKey), std::string::npos) << name;
   }
+}
+
+TEST_F(Life, APortThatIsTakenIsRefused) {
+  const std::string url = Json::parse(server_.file("endpoint.json"))["url"];
+  const auto folder = server_.folder();
+  const auto second = run_process({{ACB_CLOUDSIM,
+                                    "serve",
+                                    "--scenario",
+                                    folder / "scenario.toml",
+                                    "--listen",
+                                    url.substr(url.find("//") + 2),
+                                    "--cert",
+                                    folder / "cert.pem",
+                                    "--key",
+                                    folder / "key.pem",
+                                    "--state",
+                                    folder / "second"}},
+                                  std::chrono::seconds(5));
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(second->exit_code, 1);
+  EXPECT_NE(second->output.find("cannot listen there"), std::string::npos) << second->output;
 }
 
 TEST_F(Life, NothingOutlivesAServerThatIsKilled) {
