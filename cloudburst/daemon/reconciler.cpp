@@ -202,7 +202,8 @@ void Reconciler::in_worker(const Call& call, Work work, Then then) {
     mailbox->post([this, call, then, answer] {
       busy_.erase(call.subject());
       if (!*answer) {
-        spdlog::warn("cloud: {} {}: {}", name_of(call.kind), call.key, describe(answer->error()));
+        const std::string of = call.key.empty() ? "" : " " + call.key;
+        spdlog::warn("cloud: {}{}: {}", name_of(call.kind), of, describe(answer->error()));
       }
       then(*answer);
     });

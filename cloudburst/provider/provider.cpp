@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cloudburst/provider/provider.h"
 
+#include "base/files.h"
 #include "cloudburst/http/http.h"
 
 #include <utility>
@@ -62,6 +63,16 @@ Result<Provider> Provider::open(Options options, Secret key) {
   }
   while (options.url.ends_with('/')) {
     options.url.pop_back();
+  }
+  if (!options.ca_file.empty()) {
+    const auto text = read_file(options.ca_file);
+    if (!text) {
+      return fail(text.error().code, "provider.ca_file: " + text.error().message);
+    }
+    if (text->find("-----BEGIN ") == std::string::npos) {
+      return fail(ErrorCode::invalid,
+                  "provider.ca_file: " + options.ca_file + ": must hold PEM certificates");
+    }
   }
   return Provider(std::move(options), std::move(key));
 }

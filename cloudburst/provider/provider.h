@@ -30,7 +30,7 @@ class Provider {
     accepted,   ///< under way; billed until get() says released
   };
 
-  /// `invalid` for a URL that is not https.
+  /// `invalid` for a URL that is not https, or a CA file that holds no certificates.
   [[nodiscard]] static Result<Provider> open(Options options, Secret key);
 
   /// Rents; `body` is sent as it is (allocate_body). The same key and body again return the first
