@@ -4,47 +4,18 @@
 #include "base/text.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <ctime>
 
 namespace acb::train {
 
-namespace {
-
-/// The job of the last "run" line; empty outside of Slurm or without one.
-std::string last_job(const std::filesystem::path& path) {
-  const auto text = read_file(path);
-  std::string job;
-  for (const std::string& line : split(text.value_or(""), '\n')) {
-    if (line.find("\"event\":\"run\"") != std::string::npos) {
-      const auto event = parse_json("events.jsonl", line);
-      job = event ? json_or<std::string>(*event, "job", "") : "";
-    }
-  }
-  return job;
-}
-
-}  // namespace
-
-Result<EventLog> EventLog::open(const std::filesystem::path& run_folder, const std::string& job) {
-  ACB_TRY(make_folders(run_folder));
+Result<EventLog> EventLog::open(const std::filesystem::path& run_folder) {
   const std::filesystem::path path = run_folder / "events.jsonl";
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!fd) {
     return fail_errno("autocloud-run: " + path.string());
-  }
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    const std::string holder = last_job(path);
-    if (job.empty() || holder != job) {
-      return fail(ErrorCode::exists,
-                  run_folder.string() + ": another run" +
-                      (holder.empty() ? "" : " (job " + holder + ")") +
-                      " uses this folder: wait for its end, or name another with --run-dir");
-    }
   }
   return EventLog(std::move(fd));
 }

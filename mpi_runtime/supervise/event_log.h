@@ -13,12 +13,8 @@ namespace acb::train {
 
 class EventLog {
  public:
-  /// Appends to <run folder>/events.jsonl, so that a requeued job goes on in the same file, and
-  /// holds a lock on it for as long as this process lives. `exists`: another run holds the lock.
-  /// One of the same Slurm job is passed over: Slurm runs a job once at a time, and a batch host
-  /// that was lost may leave its lock on the file server for a while.
-  [[nodiscard]] static Result<EventLog> open(const std::filesystem::path& run_folder,
-                                             const std::string& job);
+  /// Appends to <run folder>/events.jsonl, so that a requeued job goes on in the same file.
+  [[nodiscard]] static Result<EventLog> open(const std::filesystem::path& run_folder);
   /// One line with "at" added, in one write(). A full disk is told once and then borne: the run
   /// matters more than its log.
   void write(Json event);

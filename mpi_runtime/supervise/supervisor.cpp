@@ -4,6 +4,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "mpi_runtime/agent/memory_folder.h"
+#include "mpi_runtime/report/run_lock.h"
 #include "mpi_runtime/report/server.h"
 #include "mpi_runtime/supervise/event_log.h"
 #include "mpi_runtime/supervise/slurm_commands.h"
@@ -48,7 +49,7 @@ class Supervisor {
         log_(std::move(log)),
         signals_(std::move(signals)) {}
 
-  [[nodiscard]] Status start(const std::string& secret);
+  [[nodiscard]] Status start(const std::string& secret, const std::string& run);
   int run();
 
  private:
@@ -94,15 +95,11 @@ class Supervisor {
   Clock::time_point next_beat_;
 };
 
-Status Supervisor::start(const std::string& secret) {
+Status Supervisor::start(const std::string& secret, const std::string& run) {
   std::vector<std::string> names;
   for (const NodeShare& node : settings_.nodes) {
     names.push_back(node.name);
   }
-  const std::string run =
-      settings_.job.empty()
-          ? "local-" + random_hex(4)
-          : settings_.job + "." + environment_or("SLURM_RESTART_COUNT", "0") + "-" + random_hex(4);
   environment_ = {
       {"AUTOCLOUD_SUPERVISOR", settings_.address + ":" + std::to_string(server_.port())},
       {"AUTOCLOUD_SECRET", secret},
@@ -454,9 +451,11 @@ Result<int> supervise(const RunSettings& settings) {
   const std::string secret = random_hex(32);
   const std::string bind_address = settings.job.empty() ? "127.0.0.1" : "0.0.0.0";
   ACB_TRY_ASSIGN(ReportServer server, ReportServer::listen(secret, bind_address));
-  ACB_TRY_ASSIGN(EventLog log, EventLog::open(settings.run_folder, settings.job));
+  const std::string run = new_run_id();
+  ACB_TRY_ASSIGN(const UniqueFd lock, lock_run_folder(settings.run_folder, run));
+  ACB_TRY_ASSIGN(EventLog log, EventLog::open(settings.run_folder));
   Supervisor supervisor(settings, std::move(server), std::move(log), std::move(signals));
-  ACB_TRY(supervisor.start(secret));
+  ACB_TRY(supervisor.start(secret, run));
   return supervisor.run();
 }
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "mpi_runtime/agent/memory_folder.h"
 #include "mpi_runtime/checkpoint/checkpoint.h"
+#include "mpi_runtime/report/run_lock.h"
 #include "mpi_runtime/train/trainer.h"
 
 #include <sched.h>
@@ -94,6 +95,7 @@ class Run {
   TrainConfig config_;
   const RunEnvironment& environment_;
   Reporter& reporter_;
+  UniqueFd lock_;  ///< of the first rank
   std::size_t nodes_ = 1;
   std::optional<Dataset> data_;
   std::unique_ptr<Trainer> trainer_;
@@ -114,6 +116,11 @@ Status Run::open_checkpoints(const std::string& inexact_reason) {
 }
 
 Status Run::prepare() {
+  if (first()) {
+    const bool supervised = !environment_.report.supervisor.empty();
+    ACB_TRY_ASSIGN(
+        lock_, lock_run_folder(config_.run_folder, supervised ? environment_.run : new_run_id()));
+  }
   ACB_TRY_ASSIGN(const std::vector<std::string> nodes,
                  gather_texts(comm_, environment_.report.node));
   nodes_ = std::set<std::string>(nodes.begin(), nodes.end()).size();

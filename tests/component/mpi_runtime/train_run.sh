@@ -51,6 +51,10 @@ launch() {
     >"$folder/stdout-$name" 2>"$folder/stderr-$name" &
   supervisor=$!
 }
+bare() { # the same without autocloud-run, into $run
+  mpirun -n 2 "$bin/autocloud-train" --config "$folder/train.toml" --run-folder "$run" \
+    >"$folder/stdout-bare" 2>"$folder/stderr-bare"
+}
 ends_with() { # expected exit code
   local code=0
   wait "$supervisor" || code=$?
@@ -83,7 +87,7 @@ same_as_undisturbed() {
   undisturbed
   [ "$(hash_of alone)" = "$(hash_of run)" ] || die "weights differ from an undisturbed run's"
 }
-told() { grep -q -- "$1" "$folder/stderr-${2:-run}" || die "not told: $1"; }
+told() { grep -qF -- "$1" "$folder/stderr-${2:-run}" || die "not told: $1"; }
 
 case $case in
   killed)
@@ -153,15 +157,40 @@ case $case in
     undisturbed
     [ "$(hash_of alone)" = "$(hash_of elsewhere)" ] || die "weights differ from an undisturbed run's"
     ;;
-  two-at-once)
-    launch run
+  two-at-once) # refused: another supervised run, one of another name that trains into the folder, and a bare one
+    launch run --train-steps 100000
     within 20 reached 2
     first=$supervisor
     launch run
     ends_with 1
-    told 'another run uses this folder'
+    told "$run: another run uses this folder (process $first on $(hostname)): "
+    final=run launch other
+    ends_with 1
+    told "$run: another run uses this folder (process $first on $(hostname)): " other
+    bare && die "a bare run trains into a folder in use"
+    told "$run: another run uses this folder (process $first on $(hostname)): " bare
     supervisor=$first
-    ends_with 0
+    within 20 reached $((2 + $(events step | wc -l)))
+    kill -TERM "$supervisor"
+    ends_with 1
+    told 'start it again'
+    ;;
+  two-bare) # without autocloud-run
+    bare &
+    first=$!
+    within 20 grep -qs '^step 2/' "$folder/stdout-bare"
+    holder=$(jq .process "$run/lock")
+    ranks | xargs kill -STOP
+    stopped=$(ranks)
+    mv "$folder/stderr-bare" "$folder/stderr-first"
+    bare && die "a second bare run trains into the folder"
+    told "$run: another run uses this folder (process $holder on $(hostname)): " bare
+    launch run
+    ends_with 1
+    told "$run: another run uses this folder (process $holder on $(hostname)): "
+    xargs kill -CONT <<<"$stopped"
+    wait "$first" || die "the first run ends with $?"
+    same_as_undisturbed
     ;;
   settings)
     launch run
