@@ -103,7 +103,10 @@ Status make_folders(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    return fail(error == std::errc::permission_denied ? ErrorCode::denied : ErrorCode::invalid,
+    const bool full = error == std::errc::no_space_on_device || error.value() == EDQUOT;
+    return fail(error == std::errc::permission_denied ? ErrorCode::denied
+                : full                                ? ErrorCode::exhausted
+                                                      : ErrorCode::invalid,
                 folder.string() + ": " + error.message());
   }
   return {};

@@ -52,6 +52,17 @@ void prune(const fs::path& folder, std::vector<DiskLevel::TrustedSet> sound, int
   }
 }
 
+// For whoever has to make room.
+std::string room(const fs::path& folder, std::size_t needed) {
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  return error ? std::string()
+               : fmt::format(": {} bytes are needed in {}, {} are free",
+                             needed,
+                             folder.string(),
+                             space.available);
+}
+
 // Puts the finished folder `work` where `set` is.
 Status replace_folder(const fs::path& work, const fs::path& set) {
   std::error_code error;
@@ -200,11 +211,15 @@ void DiskLevel::abandon(const Status& mine) {
     remove_shard_file(work_, comm_.rank());
   }
   if (!mine) {
+    const std::string cause =
+        mine.error().message + (mine.error().code == ErrorCode::exhausted
+                                    ? room(work_.parent_path(), snapshot_.size())
+                                    : "");
     spdlog::warn("{}: step {} is not saved to level {}; the older checkpoint stays",
-                 mine.error().message,
+                 cause,
                  identity_.step,
                  name_);
-    last_result_ = mine;
+    last_result_ = fail(mine.error().code, cause);
   } else {
     last_result_ = fail(
         ErrorCode::exhausted,

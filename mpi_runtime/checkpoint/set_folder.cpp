@@ -74,7 +74,10 @@ Status fill_file(const fs::path& path, const UniqueFd& fd, std::span<const std::
     errno = error;
     return fail_errno("checkpoint: room for " + path.string());
   }
-  ACB_TRY(write_all(fd.get(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (const auto written = write_all(fd.get(), text); !written) {
+    return fail_with("checkpoint: " + path.string(), written.error());
+  }
   if (::fsync(fd.get()) != 0) {
     return fail_errno("checkpoint: fsync of " + path.string());
   }

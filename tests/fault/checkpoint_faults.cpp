@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // checkpoint_faults train FOLDER STEPS MODE N: two ranks load the newest step from FOLDER and save
-// STEPS more; at the N-th call that changes a file the process is killed (MODE kill) or the call
-// fails for want of space (MODE full). checkpoint_faults check FOLDER: prints the newest step that
-// three ranks load, after comparing every element.
+// STEPS more, each printed once it is safe; at the N-th call that changes a file the process is
+// killed (MODE kill) or the call fails for want of space (MODE full). checkpoint_faults check
+// FOLDER: prints the newest step that three ranks load, after comparing every element.
 //
 // The calls are interposed: this program's own open, write, fsync... stand before libc's.
 #include "tests/unit/mpi_runtime/checkpoint/training_state.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -103,9 +105,13 @@ int train(const char* folder, int steps, const char* mode, long fault_at) {
     for (std::int64_t step = from + 1; step <= from + steps; ++step) {
       trainer.state.set(step);
       // A save that fails is told in a warning; what would be wrong is not to come back.
-      if (const auto saved = trainer.checkpointer->save_now(step, SaveReason::leaving);
-          !saved && saved.error().code == ErrorCode::unavailable) {
+      const auto saved = trainer.checkpointer->save_now(step, SaveReason::leaving);
+      if (!saved && saved.error().code == ErrorCode::unavailable) {
         failed = true;
+      }
+      if (saved && comm.rank() == 0) {
+        std::printf("%lld\n", static_cast<long long>(step));
+        std::fflush(stdout);
       }
     }
   });
@@ -131,6 +137,7 @@ int check(const char* folder) {
 }  // namespace acb::train
 
 int main(int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("checkpoint_faults"));
   const std::string_view what = argc > 2 ? argv[1] : "";
   if (what == "train" && argc == 6) {
     return acb::train::train(argv[2], std::atoi(argv[3]), argv[4], std::atol(argv[5]));

@@ -79,6 +79,12 @@ ranks() { # the processes of this run's ranks
 }
 two_ranks() { [ "$(ranks | wc -l)" -eq 2 ]; }
 hash_of() { "$bin/autocloud-ckpt" hash "$folder/$1/final"; }
+whole() { # PATH...: every byte of the checkpoints there
+  local path
+  for path; do
+    "$bin/autocloud-ckpt" verify "$path" >"$folder/verified" || die "not whole: $(cat "$folder/verified")"
+  done
+}
 undisturbed() {
   mpirun -n 1 "$bin/autocloud-train" --config "$folder/train.toml" --run-folder "$folder/alone" \
     >"$folder/stdout-alone" 2>"$folder/stderr-alone" || die "the undisturbed run failed"
@@ -108,22 +114,30 @@ case $case in
     events training | jq -e '.redone <= 1 and .after_s <= 8' >/dev/null || die "$(events training)"
     same_as_undisturbed
     ;;
-  while-saving) # disk saves all the time, and no memory to fall back to: two losses, each in mid-save
+  while-saving) # disk saves all the time, and no memory to fall back to: two losses, with saves under way
     launch run --checkpoint-interval-s 0.01 --checkpoint-memory-every 1000000
     for step in 8 30; do
       within 20 reached "$step"
       ranks | xargs kill -9
     done
     ends_with 0
+    # Each went on from the newest save that had been told, or one whose word did not get through.
+    went_on=$(jq -cs 'reduce .[] as $e ({saved: 0, on: []};
+      if $e.event == "save" then .saved = $e.step
+      elif $e.event == "training" then .on += [.saved > 0 and $e.step > .saved] else . end) | .on' "$run/events.jsonl")
+    [ "$went_on" = '[true,true]' ] || die "losses did not go on from the newest save: $went_on: $(events training)"
+    whole "$run/checkpoints" "$run/final"
     same_as_undisturbed
     ;;
-  final-save) # what killed writers of the final checkpoint have left is taken away
+  final-save) # what killed writers of the final checkpoint have left is taken away, and a new one stands whole in its place
     undisturbed
     mkdir "$run"
     cp -r "$folder/alone/final" "$run/final.writing-old-1-0.old"
     mkdir "$run/final.writing-old-1-1"
     launch run
     ends_with 0
+    whole "$run/final"
+    [ "$("$bin/autocloud-ckpt" verify --json "$run/final" | jq .step)" -eq 60 ] || die "not of the last step"
     [ "$(hash_of alone)" = "$(hash_of run)" ] || die "weights differ from an undisturbed run's"
     left=$(find "$run" -maxdepth 1 -name 'final?*')
     [ -z "$left" ] || die "left beside the final checkpoint: $left"
@@ -146,7 +160,7 @@ case $case in
     ends_with 1
     told 'steps in a row without a finite gradient (train.most_skipped)'
     ;;
-  full-disk)
+  full-disk) # costs saves, with a warning that says where and how much; no room for the weights themselves ends the run
     [ "$(id -u)" -eq 0 ] || exit 77
     mkdir "$run"
     mount -t tmpfs -o size=512k acb-test "$run" || exit 77
@@ -154,8 +168,17 @@ case $case in
     final=elsewhere launch run --checkpoint-interval-s 0.2 --checkpoint-shared "$run/checkpoints"
     ends_with 0
     told 'is not saved to level shared; the older checkpoint stays'
+    grep -qE "No space left on device: [0-9]+ bytes are needed in $run/checkpoints, [0-9]+ are free: step" "$folder/stderr-run" ||
+      die "not told how much is free where"
+    [ "$(events loss | wc -l)" -eq 0 ] || die "training stopped: $(events loss)"
+    whole "$folder/elsewhere/final"
     undisturbed
     [ "$(hash_of alone)" = "$(hash_of elsewhere)" ] || die "weights differ from an undisturbed run's"
+    launch run --checkpoint-shared "$folder/checkpoints"
+    ends_with 86
+    grep -qE "No space left on device: [0-9]+ bytes are needed in $run, [0-9]+ are free" "$folder/stderr-run" ||
+      die "not told how much is free for the final checkpoint"
+    [ ! -e "$run/final" ] || die "half of a final checkpoint stays"
     ;;
   two-at-once) # refused: another supervised run, one of another name that trains into the folder, and a bare one
     launch run --train-steps 100000
