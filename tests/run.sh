@@ -4,7 +4,7 @@
 #
 #   tests/run.sh                 every label
 #   tests/run.sh unit mpi        these labels: unit, component, mpi, cluster or fault
-#   PRESET=asan tests/run.sh unit
+#   PRESET=asan tests/run.sh unit    # under the address and undefined-behaviour sanitizers
 set -euo pipefail
 cd "$(dirname "$0")/.."
 labels='^(unit|component|mpi|cluster|fault)$'
@@ -22,7 +22,7 @@ target=all
 [ "$*" = unit ] && target=unit_tests
 cmake --build --preset "$preset" --target "$target"
 
-# Clusters and faults run alone (RUN_SERIAL); the others two at a time.
+# Six parts of the machine, of which each test takes its own number (cmake/AcbTest.cmake).
 selected=$(IFS='|'; echo "$*")
 [ $# -gt 0 ] && labels="^($selected)\$"
-ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j2 -L "$labels"
+ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j6 -L "$labels"
