@@ -2,7 +2,12 @@
 option(BUILD_TESTING "build the tests" ON)
 option(ACB_WERROR "treat warnings as errors" OFF)
 set(ACB_SANITIZE "" CACHE STRING "sanitizers, as for -fsanitize= (address,undefined or thread)")
-set(ACB_SLURM_PLUGIN_DIR "${CMAKE_INSTALL_FULL_LIBDIR}/slurm-wlm" CACHE PATH "Slurm's PluginDir")
+# Where the distribution's Slurm has its own plugins; Debian's place where there is none to look at.
+find_path(ACB_SLURM_PLUGIN_DIR auth_munge.so PATHS "${CMAKE_INSTALL_FULL_LIBDIR}" /usr/lib64 /usr/lib
+  PATH_SUFFIXES slurm-wlm slurm NO_DEFAULT_PATH DOC "Slurm's PluginDir")
+if(NOT ACB_SLURM_PLUGIN_DIR)
+  set(ACB_SLURM_PLUGIN_DIR "${CMAKE_INSTALL_FULL_LIBDIR}/slurm-wlm" CACHE PATH "Slurm's PluginDir" FORCE)
+endif()
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "build type" FORCE)

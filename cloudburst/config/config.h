@@ -42,7 +42,7 @@ struct Config {
   std::string join_address;  ///< host:port that rented nodes reach; empty: this host and port
 
   /// Handed to joining nodes: a file that the daemon's user can read; empty: they bring their own.
-  std::string munge_key_file = "/etc/munge/munge.key";
+  std::string munge_key_file = "/etc/autocloud-burst/munge.key";
 
   std::string resume_hook;  ///< the site's own programs for what is not ours; empty: none
   std::string suspend_hook;

@@ -42,8 +42,6 @@ cloud = "burst-[0-$((burst - 1))]"
 url = "https://cloud:8443"
 ca_file = "/etc/autocloud-burst/ca.pem"
 gpus_per_node = $((gpus > 0 ? gpus : 1))
-[join]
-munge_key_file = "/etc/autocloud-burst/munge.key"
 TOML
   override "$project/etc/autocloud-burst/autocloud.toml" /vcluster/changes.toml >/vcluster/autocloud.toml
   [ -z "$autocloud_toml" ] && return
