@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # The cluster and the jobs of the quickstart. Needs timeline.sh, $out and $preset.
 
-vc() { contrib/vcluster/vcluster -n quickstart "$@"; }
+vc() { contrib/vcluster/vcluster -n quickstart "$@" 9>&-; }
 ctl() { vc exec ctl -- "$@"; }
 user() { vc exec --user researcher ctl -- "$@"; }
 cloud() { vc exec cloud -- /opt/autocloud-burst/bin/cloudsim "$@" --state "$sim_state"; }
@@ -23,8 +23,15 @@ start_cluster() {
   user tee "$shared/job.sh" <contrib/quickstart/job.sh >/dev/null
 }
 
+# On a full disk too, where no log can be written.
 stop_cluster() {
-  vc down >>"$out/vcluster.log" 2>&1
+  vc down >>"$out/vcluster.log" 2>&1 || vc down >/dev/null 2>&1
+}
+
+# `vcluster down` removes the cluster's logs (docs/vcluster.md says where they are).
+keep_logs() {
+  cp -r "${XDG_RUNTIME_DIR:-/tmp}/autocloud-vcluster-$UID/quickstart/log" "$out/cluster-log" &&
+    say "the cluster's logs are in $out/cluster-log" >&2
 }
 
 # submit RUN SBATCH-OPTIONS...: sets job and submitted.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2034
 # build/quickstart/summary.json, and what of it a person wants to see. Needs timeline.sh and cluster.sh.
 
 hash_of() { "build/$preset/bin/autocloud-ckpt" hash "$out/$1/final" | cut -d' ' -f1; }
@@ -46,5 +46,6 @@ show_summary() {
   cost              \(.cost) \(.currency)
   instances left    \(.instances_left)"' "$out/summary.json"
   echo "  summary           $out/summary.json"
+  told=$failed
   [ "$failed" = no ] || exit 1
 }

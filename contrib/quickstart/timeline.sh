@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2154,SC2034
 # What the newcomer reads: one line per thing that happens, with the time since the start.
 
 timeline_start=$(date +%s.%3N)
@@ -13,6 +13,7 @@ say() {
 
 die() {
   say "stopped: $*" >&2
+  told=yes
   exit 1
 }
 
