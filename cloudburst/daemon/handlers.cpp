@@ -133,7 +133,7 @@ Result<JoinGrant> Reconciler::grant(const JoinRequest& request) {
   if (gethostname(host.data(), host.size() - 1) == 0) {
     granted.conf_server = host.data();
   }
-  if (!save(std::move(changes))) {
+  if (!save(changes)) {
     return fail(ErrorCode::unavailable, "join: the ledger cannot be written");
   }
   admission_.let_in(lease, request, now);

@@ -151,7 +151,7 @@ void Reconciler::decide() {
     moving_ = next.moving;
     compose(next.changes);
     const bool changed = !next.changes.empty();
-    if (!save(std::move(next.changes))) {
+    if (!save(next.changes)) {
       return;
     }
     for (Call& call : next.calls) {
