@@ -228,8 +228,7 @@ std::vector<Offer> Checkpointer::Impl::offers_of(const fs::path& set) const {
   }
   const auto manifest = read_manifest(set);
   if (!manifest) {
-    spdlog::warn("{}", manifest.error().message);
-    return {};
+    return {{.level = "folder", .fault = manifest.error().message}};
   }
   const SetIdentity& id = manifest->identity;
   return {{"folder", id.set, id.step, id.world, set, manifest->shards}};

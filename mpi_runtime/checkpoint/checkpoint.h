@@ -84,10 +84,11 @@ class Checkpointer {
   /// Told on rank 0 of each step that has become safe. (Not collective.)
   void on_saved(std::function<void(const Saved&)> told);
 
-  /// Loads the newest sound step into the sections; nullopt where there is none (a fresh start).
-  /// Nothing is written to live state before every shard has been verified; a bad shard sends all
-  /// ranks to the step before, with a warning. Errors, without touching live state: `invalid` for
-  /// other settings, other data, or a section or tensor that only one side knows (named).
+  /// Loads the newest sound step into the sections; nullopt where nothing was saved (a fresh
+  /// start). Nothing is written to live state before every shard has been verified; a bad shard
+  /// sends all ranks to the step before, with a warning. Errors, without touching live state:
+  /// `invalid` for other settings, other data, or a section or tensor that only one side knows
+  /// (named); `corrupt` where nothing of what was saved can be read.
   [[nodiscard]] Result<std::optional<Loaded>> load_newest();
   /// Loads one set on disk, as written by save_to, in the same way.
   [[nodiscard]] Result<Loaded> load_from(const std::filesystem::path& set);

@@ -36,7 +36,8 @@ Json to_json(const Offer& offer) {
           {"step", offer.step},
           {"world", offer.world},
           {"place", offer.place.string()},
-          {"shards", shards}};
+          {"shards", shards},
+          {"fault", offer.fault}};
 }
 
 // What to_json wrote in another rank of the same program.
@@ -46,7 +47,8 @@ Offer offer_from(const Json& json) {
               json_or<std::int64_t>(json, "step", 0),
               json_or<int>(json, "world", 1),
               json_or<std::string>(json, "place", ""),
-              {}};
+              {},
+              json_or<std::string>(json, "fault", "")};
   for (const Json& shard : json.value("shards", Json::array())) {
     offer.shards.push_back(
         {shard[0].get<int>(), shard[1].get<std::uint64_t>(), shard[2].get<std::uint64_t>()});
@@ -154,9 +156,13 @@ std::vector<Offer> memory_offers(const std::filesystem::path& folder) {
 
 std::vector<Offer> disk_offers(const std::filesystem::path& level, std::string_view name) {
   std::vector<Offer> offers;
-  for (const SetFolder& set : list_sets(level)) {
+  std::vector<std::string> faults;
+  for (const SetFolder& set : list_sets(level, faults)) {
     const SetIdentity& id = set.manifest.identity;
     offers.push_back({std::string(name), id.set, id.step, id.world, set.path, set.manifest.shards});
+  }
+  for (const std::string& fault : faults) {
+    offers.push_back({.level = std::string(name), .fault = fault});
   }
   return offers;
 }
@@ -174,7 +180,7 @@ Result<Status> Loader::agree(const Status& mine) {
   return Status();
 }
 
-Result<std::vector<Loader::Candidate>> Loader::agree_on_candidates(const std::vector<Offer>& mine) {
+Result<Loader::Found> Loader::agree_on_candidates(const std::vector<Offer>& mine) {
   Json json = Json::array();
   for (const Offer& offer : mine) {
     json.push_back(to_json(offer));
@@ -182,11 +188,16 @@ Result<std::vector<Loader::Candidate>> Loader::agree_on_candidates(const std::ve
   ACB_TRY_ASSIGN(const std::vector<std::string> texts, gather_texts(comm_, dump_json(json)));
   std::map<std::tuple<std::int64_t, std::size_t, std::string>, std::map<int, Source>> found;
   std::map<std::string, int> worlds;
+  Found result;
   for (int rank = 0; rank < comm_.size(); ++rank) {
     ACB_TRY_ASSIGN(const Json offers,
                    parse_json("checkpoint: offers", texts[static_cast<std::size_t>(rank)]));
     for (const Json& item : offers) {
       const Offer offer = offer_from(item);
+      if (!offer.fault.empty()) {
+        result.faults.push_back(offer.fault);
+        continue;
+      }
       const auto level = std::find(kLevels.begin(), kLevels.end(), offer.level) - kLevels.begin();
       auto& shards = found[{-offer.step, static_cast<std::size_t>(level), offer.set}];
       worlds[offer.set] = offer.world;
@@ -196,7 +207,6 @@ Result<std::vector<Loader::Candidate>> Loader::agree_on_candidates(const std::ve
       }
     }
   }
-  std::vector<Candidate> candidates;
   for (const auto& [key, shards] : found) {
     const auto& [negative_step, level, set] = key;
     Candidate candidate{std::string(kLevels[level]), set, -negative_step, {}};
@@ -205,10 +215,10 @@ Result<std::vector<Loader::Candidate>> Loader::agree_on_candidates(const std::ve
       candidate.sources.push_back(shards.at(index));
     }
     if (candidate.sources.size() == static_cast<std::size_t>(world)) {
-      candidates.push_back(std::move(candidate));
+      result.candidates.push_back(std::move(candidate));
     }
   }
-  return candidates;
+  return result;
 }
 
 Result<std::vector<Loader::ReadShard>> Loader::read_share(const Candidate& candidate) const {
@@ -451,18 +461,21 @@ Status Loader::load_small_state(const Picture& picture) {
 }
 
 Result<std::optional<Loaded>> Loader::load(const std::vector<Offer>& mine) {
-  ACB_TRY_ASSIGN(const std::vector<Candidate> candidates, agree_on_candidates(mine));
-  for (const Candidate& candidate : candidates) {
+  ACB_TRY_ASSIGN(Found found, agree_on_candidates(mine));
+  const auto pass_over = [&](const std::string& fault) {
+    if (comm_.rank() == 0) {
+      spdlog::warn("{}: passed over", fault);
+    }
+  };
+  std::for_each(found.faults.begin(), found.faults.end(), pass_over);
+  for (const Candidate& candidate : found.candidates) {
     auto read = read_share(candidate);
     ACB_TRY_ASSIGN(const Status readable,
                    agree(read ? Status() : Status(tl::unexpected<Error>(read.error()))));
     if (!readable) {
-      if (comm_.rank() == 0) {
-        spdlog::warn("{}: step {} ({}) is passed over",
-                     readable.error().message,
-                     candidate.step,
-                     candidate.level);
-      }
+      found.faults.push_back(fmt::format(
+          "{}: step {} ({})", readable.error().message, candidate.step, candidate.level));
+      pass_over(found.faults.back());
       continue;
     }
     ACB_TRY_ASSIGN(const Picture picture, share_headers(*read));
@@ -472,6 +485,12 @@ Result<std::optional<Loaded>> Loader::load(const std::vector<Offer>& mine) {
     ACB_TRY_ASSIGN(const Status taken, agree(load_small_state(picture)));
     ACB_TRY(taken);
     return Loaded{candidate.step, candidate.level, candidate.set};
+  }
+  // To start over in silence would throw away what those sets hold.
+  if (!found.faults.empty()) {
+    return fail(ErrorCode::corrupt,
+                "checkpoint: what was saved cannot be read: " + join(found.faults, "; ") +
+                    ": mend it, or move it away to start anew");
   }
   return std::nullopt;
 }

@@ -16,28 +16,30 @@
 
 namespace acb::train {
 
-/// Shards of one set that a rank has found.
 /// The settings that a set was made with, so that a refusal can name what differs.
 inline constexpr const char* kSettingsSection = "checkpoint.settings";
 
+/// Shards of one set that a rank has found.
 struct Offer {
   std::string level;  ///< "memory", "local", "shared" or "folder"
-  std::string set;
+  std::string set = {};
   std::int64_t step = 0;
   int world = 1;
-  std::filesystem::path place;  ///< the set's folder; for memory, the one shard's file
-  std::vector<StoredShard> shards;
+  std::filesystem::path place = {};  ///< the set's folder; for memory, the one shard's file
+  std::vector<StoredShard> shards = {};
+  std::string fault = {};  ///< what is there, but cannot be read; then nothing else counts
 };
 
 /// Every sound copy in a node's memory folder.
 [[nodiscard]] std::vector<Offer> memory_offers(const std::filesystem::path& folder);
-/// Every committed set of a disk level, as its manifests tell.
+/// Every committed set of a disk level, as its manifests tell, and the faults of those that do not.
 [[nodiscard]] std::vector<Offer> disk_offers(const std::filesystem::path& level,
                                              std::string_view name);
 
 /// Collective. Offers of "memory" and "local" are read by the rank that makes them; those of the
 /// other levels, which rank 0 alone makes, by all ranks in turn. Live state is written only once
-/// all is verified. Errors as in Checkpointer::load_newest.
+/// all is verified. nullopt: nobody has offered a whole set, nor a fault. Errors as in
+/// Checkpointer::load_newest.
 class Loader {
  public:
   Loader(Communicator& comm, const CheckpointConfig& config, std::span<const Section> sections)
@@ -59,6 +61,10 @@ class Loader {
     std::int64_t step = 0;
     std::vector<Source> sources;
   };
+  struct Found {
+    std::vector<Candidate> candidates;  ///< the newest step first
+    std::vector<std::string> faults;
+  };
   struct ReadShard {
     ShardHeader header;
     std::vector<std::byte> bytes;
@@ -69,7 +75,7 @@ class Loader {
     std::vector<ShardHeader> wanted;
   };
 
-  [[nodiscard]] Result<std::vector<Candidate>> agree_on_candidates(const std::vector<Offer>& mine);
+  [[nodiscard]] Result<Found> agree_on_candidates(const std::vector<Offer>& mine);
   [[nodiscard]] Result<std::vector<ReadShard>> read_share(const Candidate& candidate) const;
   [[nodiscard]] ShardHeader wanted_here() const;
   [[nodiscard]] Result<Picture> share_headers(const std::vector<ReadShard>& read);

@@ -184,6 +184,15 @@ Result<Manifest> read_manifest(const fs::path& folder) {
 }
 
 std::vector<SetFolder> list_sets(const fs::path& level) {
+  std::vector<std::string> faults;
+  auto sets = list_sets(level, faults);
+  for (const std::string& fault : faults) {
+    spdlog::warn("{}: this set is passed over", fault);
+  }
+  return sets;
+}
+
+std::vector<SetFolder> list_sets(const fs::path& level, std::vector<std::string>& faults) {
   std::vector<SetFolder> sets;
   std::error_code error;
   for (fs::directory_iterator entry(level, error), end; !error && entry != end;
@@ -195,8 +204,11 @@ std::vector<SetFolder> list_sets(const fs::path& level) {
     if (manifest) {
       sets.push_back({entry->path(), std::move(*manifest)});
     } else if (manifest.error().code != ErrorCode::not_found) {
-      spdlog::warn("{}: this set is passed over", manifest.error().message);
+      faults.push_back(manifest.error().message);
     }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    faults.push_back("checkpoint: " + level.string() + ": " + error.message());
   }
   std::sort(sets.begin(), sets.end(), [](const SetFolder& a, const SetFolder& b) {
     return std::pair(b.manifest.identity.step, b.path) <

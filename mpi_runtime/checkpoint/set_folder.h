@@ -54,8 +54,11 @@ void remove_shard_file(const std::filesystem::path& folder, int index);
 [[nodiscard]] Status write_manifest(const std::filesystem::path& folder, const Manifest& manifest);
 [[nodiscard]] Result<Manifest> read_manifest(const std::filesystem::path& folder);
 
-/// All committed sets of a level, newest step first. One whose manifest is damaged is left out,
-/// with a warning.
+/// All committed sets of a level, newest step first. What cannot be read, the level's folder or a
+/// manifest that is there, is left out, and `faults` names it.
+[[nodiscard]] std::vector<SetFolder> list_sets(const std::filesystem::path& level,
+                                               std::vector<std::string>& faults);
+/// The same, with a warning for each fault.
 [[nodiscard]] std::vector<SetFolder> list_sets(const std::filesystem::path& level);
 
 /// The manifest goes first, so that no half-removed set can be taken for a checkpoint.

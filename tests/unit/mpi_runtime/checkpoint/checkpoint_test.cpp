@@ -77,6 +77,39 @@ TEST(Checkpoint, AFreshFolderLoadsNothing) {
   EXPECT_EQ(loaded_step(folder.path(), 2), -1);
 }
 
+TEST(Checkpoint, RefusesToStartOverWhereNothingOfWhatWasSavedCanBeRead) {
+  for (const char* file : {"shard-00001", "manifest.json"}) {
+    const TemporaryFolder folder;
+    save_steps(folder.path(), 2, {1, 2});
+    for (const SetFolder& set : list_sets(folder.path())) {
+      std::fstream(set.path / file, std::ios::in | std::ios::out | std::ios::binary)
+          .seekp(40)
+          .put('\xff');
+    }
+    run_ranks(2, [&](Communicator& comm) {
+      Trainer trainer(comm, shared_config(folder.path(), 2));
+      EXPECT_EQ(trainer.load(), -2) << file;
+      EXPECT_THAT(trainer.error, HasSubstr("step-0000000001-run"));
+      EXPECT_THAT(trainer.error, HasSubstr("step-0000000002-run"));
+      EXPECT_THAT(trainer.error, HasSubstr("to start anew"));
+    });
+  }
+}
+
+TEST(Checkpoint, RefusesToStartOverWhereTheFolderCannotBeListed) {
+  const TemporaryFolder folder;
+  run_ranks(2, [&](Communicator& comm) {
+    Trainer trainer(comm, shared_config(folder.path() / "level"));
+    ASSERT_TRUE(barrier(comm));
+    if (comm.rank() == 0) {
+      fs::remove(folder.path() / "level");
+      std::ofstream(folder.path() / "level") << "x";
+    }
+    EXPECT_EQ(trainer.load(), -2);
+    EXPECT_THAT(trainer.error, HasSubstr("level: Not a directory"));
+  });
+}
+
 TEST(Checkpoint, KeepsTheNewestTwo) {
   const TemporaryFolder folder;
   save_steps(folder.path(), 2, {1, 2, 3, 4});
