@@ -7,6 +7,7 @@
 #include "mpi_runtime/checkpoint/interval.h"
 #include "mpi_runtime/checkpoint/load.h"
 #include "mpi_runtime/checkpoint/memory_level.h"
+#include "mpi_runtime/checkpoint/shared_folder.h"
 
 #include <spdlog/spdlog.h>
 
@@ -105,6 +106,9 @@ Status Checkpointer::Impl::open() {
   leads_node_ =
       std::find(nodes.begin(), nodes.begin() + rank, config_.node) == nodes.begin() + rank;
   ACB_TRY(keep_usable_levels());
+  if (!config_.shared.empty()) {
+    ACB_TRY(check_shared_folder(comm_, "checkpoint.shared", config_.shared, config_.node));
+  }
   if (!config_.memory.empty()) {
     memory_.emplace(comm_, config_.memory, nodes, set_);
   }
@@ -137,22 +141,20 @@ Status Checkpointer::Impl::open() {
 }
 
 // A level must be usable on every rank: one that is not there on one of them could never be whole.
+// Without the shared level nothing outlives the nodes, so that one is not given up.
 Status Checkpointer::Impl::keep_usable_levels() {
   std::error_code error;
   const bool has_memory = !config_.memory.empty() && fs::is_directory(config_.memory, error);
-  const auto usable = [](const fs::path& folder) {
-    return !folder.empty() && make_folders(folder).has_value() &&
-           ::access(folder.c_str(), W_OK) == 0;
-  };
-  const bool mine[] = {has_memory, usable(config_.local), usable(config_.shared)};
+  const bool has_local = !config_.local.empty() && make_folders(config_.local).has_value() &&
+                         ::access(config_.local.c_str(), W_OK) == 0;
   struct Flags {
-    bool of[3];
+    bool of[2];
   };
   ACB_TRY_ASSIGN(const std::vector<Flags> all,
-                 gather_values(comm_, Flags{{mine[0], mine[1], mine[2]}}));
-  fs::path* const folders[] = {&config_.memory, &config_.local, &config_.shared};
-  const char* const names[] = {"memory", "local", "shared"};
-  for (int i = 0; i < 3; ++i) {
+                 gather_values(comm_, Flags{{has_memory, has_local}}));
+  fs::path* const folders[] = {&config_.memory, &config_.local};
+  const char* const names[] = {"memory", "local"};
+  for (int i = 0; i < 2; ++i) {
     const bool everywhere =
         std::all_of(all.begin(), all.end(), [i](const Flags& flags) { return flags.of[i]; });
     if (!everywhere && !folders[i]->empty() && comm_.rank() == 0) {

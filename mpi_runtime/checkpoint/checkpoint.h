@@ -69,8 +69,8 @@ enum class SaveReason {
 class Checkpointer {
  public:
   /// Makes missing folders of the disk levels and removes this run's own aged leftovers there.
-  /// `comm` must outlive it. Errors: `invalid` for a bad config; a level that cannot be used is
-  /// dropped with a warning, on all ranks.
+  /// `comm` must outlive it. Errors: `invalid` for a bad config; check_shared_folder's for
+  /// `shared`. Another level that cannot be used is dropped with a warning, on all ranks.
   [[nodiscard]] static Result<std::unique_ptr<Checkpointer>> open(Communicator& comm,
                                                                   CheckpointConfig config);
   ~Checkpointer();

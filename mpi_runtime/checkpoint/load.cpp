@@ -167,19 +167,6 @@ std::vector<Offer> disk_offers(const std::filesystem::path& level, std::string_v
   return offers;
 }
 
-Result<Status> Loader::agree(const Status& mine) {
-  const std::string text =
-      mine ? ""
-           : static_cast<char>('A' + static_cast<int>(mine.error().code)) + mine.error().message;
-  ACB_TRY_ASSIGN(const std::vector<std::string> all, gather_texts(comm_, text));
-  for (const std::string& told : all) {
-    if (!told.empty()) {
-      return Status(fail(static_cast<ErrorCode>(told[0] - 'A'), told.substr(1)));
-    }
-  }
-  return Status();
-}
-
 Result<Loader::Found> Loader::agree_on_candidates(const std::vector<Offer>& mine) {
   Json json = Json::array();
   for (const Offer& offer : mine) {
@@ -471,7 +458,7 @@ Result<std::optional<Loaded>> Loader::load(const std::vector<Offer>& mine) {
   for (const Candidate& candidate : found.candidates) {
     auto read = read_share(candidate);
     ACB_TRY_ASSIGN(const Status readable,
-                   agree(read ? Status() : Status(tl::unexpected<Error>(read.error()))));
+                   agree(comm_, read ? Status() : Status(tl::unexpected<Error>(read.error()))));
     if (!readable) {
       found.faults.push_back(fmt::format(
           "{}: step {} ({})", readable.error().message, candidate.step, candidate.level));
@@ -479,10 +466,10 @@ Result<std::optional<Loaded>> Loader::load(const std::vector<Offer>& mine) {
       continue;
     }
     ACB_TRY_ASSIGN(const Picture picture, share_headers(*read));
-    ACB_TRY_ASSIGN(const Status fits, agree(check(picture)));
+    ACB_TRY_ASSIGN(const Status fits, agree(comm_, check(picture)));
     ACB_TRY(fits);
     ACB_TRY(move_elements(picture, *read));
-    ACB_TRY_ASSIGN(const Status taken, agree(load_small_state(picture)));
+    ACB_TRY_ASSIGN(const Status taken, agree(comm_, load_small_state(picture)));
     ACB_TRY(taken);
     return Loaded{candidate.step, candidate.level, candidate.set};
   }

@@ -91,9 +91,6 @@ class Loader {
               const ShardHeader& wanted,
               const std::byte* at) const;
   [[nodiscard]] Status load_small_state(const Picture& picture);
-  /// The first error in rank order, the same on all ranks, or success if none has one. The outer
-  /// result is the communicator's.
-  [[nodiscard]] Result<Status> agree(const Status& mine);
 
   Communicator& comm_;
   const CheckpointConfig& config_;

@@ -154,6 +154,19 @@ Status write_manifest(const fs::path& folder, const Manifest& manifest) {
     json["shards"].push_back(
         {{"index", shard.index}, {"bytes", shard.bytes}, {"xxh3", hex(shard.xxh3)}});
   }
+  for (const StoredShard& shard : manifest.shards) {
+    std::error_code error;
+    const fs::path path = shard_path(folder, shard.index);
+    if (fs::file_size(path, error) != shard.bytes || error) {
+      return fail(
+          ErrorCode::corrupt,
+          fmt::format("checkpoint: {}: {}, though rank {} has written it: is the folder the "
+                      "same on all nodes?",
+                      path.string(),
+                      error ? error.message() : "of another size",
+                      shard.index));
+    }
+  }
   const std::string line = dump_json(json);
   ACB_TRY(write_file(folder / kManifest, line + "\n" + hex(text_checksum(line)) + "\n"));
   return sync_folder(folder.parent_path());

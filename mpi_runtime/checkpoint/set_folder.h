@@ -50,7 +50,8 @@ struct SetFolder {
                                                              const StoredShard& shard);
 void remove_shard_file(const std::filesystem::path& folder, int index);
 
-/// The commit.
+/// The commit. `corrupt` where a shard is not there, or not all of it: another node wrote it to
+/// a folder of its own.
 [[nodiscard]] Status write_manifest(const std::filesystem::path& folder, const Manifest& manifest);
 [[nodiscard]] Result<Manifest> read_manifest(const std::filesystem::path& folder);
 

@@ -50,4 +50,17 @@ Result<std::int64_t> largest(Communicator& comm, std::int64_t mine) {
   return *std::max_element(values.begin(), values.end());
 }
 
+Result<Status> agree(Communicator& comm, const Status& mine) {
+  const std::string text =
+      mine ? ""
+           : static_cast<char>('A' + static_cast<int>(mine.error().code)) + mine.error().message;
+  ACB_TRY_ASSIGN(const std::vector<std::string> all, gather_texts(comm, text));
+  for (const std::string& told : all) {
+    if (!told.empty()) {
+      return Status(fail(static_cast<ErrorCode>(told[0] - 'A'), told.substr(1)));
+    }
+  }
+  return Status();
+}
+
 }  // namespace acb::train

@@ -83,4 +83,8 @@ template <typename T>
 /// The largest of the ranks' values: what they use to agree ("has anyone been told to stop?").
 [[nodiscard]] Result<std::int64_t> largest(Communicator& comm, std::int64_t mine);
 
+/// The first error in rank order, the same on all ranks, or success if none has one. The outer
+/// result is the communicator's.
+[[nodiscard]] Result<Status> agree(Communicator& comm, const Status& mine);
+
 }  // namespace acb::train

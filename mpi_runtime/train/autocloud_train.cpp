@@ -52,7 +52,8 @@ Result<int> train(const TrainConfig& config) {
     stop_on_sigterm();
     const auto end = run_training(*comm, config, environment, *reporter);
     if (!end) {
-      if (end.error().code == ErrorCode::invalid || end.error().code == ErrorCode::corrupt) {
+      const ErrorCode code = end.error().code;
+      if (code == ErrorCode::invalid || code == ErrorCode::corrupt || code == ErrorCode::denied) {
         reporter->give_up(end.error().message);
       }
       return tl::unexpected(end.error());

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "mpi_runtime/agent/memory_folder.h"
 #include "mpi_runtime/checkpoint/checkpoint.h"
+#include "mpi_runtime/checkpoint/shared_folder.h"
 #include "mpi_runtime/report/run_lock.h"
 #include "mpi_runtime/train/trainer.h"
 
@@ -116,6 +117,7 @@ Status Run::open_checkpoints(const std::string& inexact_reason) {
 }
 
 Status Run::prepare() {
+  ACB_TRY(check_shared_folder(comm_, "run.folder", config_.run_folder, environment_.report.node));
   if (first()) {
     const bool supervised = !environment_.report.supervisor.empty();
     ACB_TRY_ASSIGN(

@@ -110,6 +110,49 @@ TEST(Checkpoint, RefusesToStartOverWhereTheFolderCannotBeListed) {
   });
 }
 
+TEST(Checkpoint, RefusesASharedFolderThatNodesDoNotShareOrCannotWrite) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "file") << "x";
+  for (const bool writable : {true, false}) {
+    run_ranks(3, [&](Communicator& comm) {
+      CheckpointConfig config = test_config("node-" + std::to_string(comm.rank()));
+      config.shared = folder.path() / (comm.rank() == 1 ? "own" : "all");
+      if (!writable) {
+        config.shared = folder.path() / "file" / "level";
+      }
+      const auto opened = Checkpointer::open(comm, config);
+      ASSERT_FALSE(opened);
+      EXPECT_EQ(opened.error().code, ErrorCode::invalid);
+      EXPECT_THAT(opened.error().message,
+                  HasSubstr(writable ? "own on node-1: it is not the folder that rank 0 sees"
+                                     : "file/level on node-0: writing"));
+    });
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path() / "all")) << "leftovers";
+}
+
+TEST(Checkpoint, CommitsOnlyShardsThatAreThere) {
+  const TemporaryFolder folder;
+  const auto link = [&](int rank) { return folder.path() / ("link-" + std::to_string(rank)); };
+  fs::create_directory(folder.path() / "other");
+  for (const int rank : {0, 1}) {
+    fs::create_symlink(folder.make("all"), link(rank));
+  }
+  run_ranks(2, [&](Communicator& comm) {
+    Trainer trainer(comm, shared_config(link(comm.rank())));
+    trainer.state.set(1);
+    ASSERT_TRUE(barrier(comm));
+    if (comm.rank() == 1) {
+      fs::remove(link(1));
+      fs::create_symlink(folder.path() / "other", link(1));
+    }
+    EXPECT_FALSE(trainer.checkpointer->save_now(1, SaveReason::leaving));
+    EXPECT_FALSE(trainer.checkpointer->save_to(link(comm.rank()) / "final", 1));
+  });
+  EXPECT_THAT(committed_steps(folder.path() / "all"), ElementsAre());
+  EXPECT_FALSE(fs::exists(folder.path() / "all" / "final"));
+}
+
 TEST(Checkpoint, KeepsTheNewestTwo) {
   const TemporaryFolder folder;
   save_steps(folder.path(), 2, {1, 2, 3, 4});

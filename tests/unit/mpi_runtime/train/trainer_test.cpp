@@ -218,6 +218,20 @@ TEST_F(RunTest, LeavingAndGoingOnWithOtherRanksEndsInTheSameWeights) {
   EXPECT_EQ(final_weights(), wanted);
 }
 
+TEST_F(RunTest, ARunFolderThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {
+  config_.run_folder = config_.data / "run";
+  config_.shared = folder_ / "checkpoints";
+  std::vector<Result<RunEnd>> ends;
+  run(2, environment(), ends);
+  for (const auto& end : ends) {
+    ASSERT_FALSE(end);
+    EXPECT_NE(end.error().message.find("run.folder: " + config_.run_folder.string() + " on here"),
+              std::string::npos)
+        << end.error().message;
+  }
+  EXPECT_FALSE(std::filesystem::exists(config_.shared)) << "it was refused too late";
+}
+
 TEST_F(RunTest, OtherSettingsOrDataAreRefusedByName) {
   config_.steps = 3;
   config_.run_folder = folder_ / "run";
