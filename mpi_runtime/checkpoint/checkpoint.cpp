@@ -68,6 +68,7 @@ class Checkpointer::Impl {
   Status drain();
 
   std::function<void(const Saved&)> told;
+  std::string inexact_reason;  ///< empty: exact
 
  private:
   Status keep_usable_levels();
@@ -200,12 +201,7 @@ Status Checkpointer::Impl::add(Section section) {
 }
 
 SetIdentity Checkpointer::Impl::identity(std::int64_t step) const {
-  return {set_,
-          step,
-          comm_.size(),
-          config_.settings_hash,
-          config_.dataset_hash,
-          config_.inexact_reason};
+  return {set_, step, comm_.size(), config_.settings_hash, config_.dataset_hash, inexact_reason};
 }
 
 std::vector<Offer> Checkpointer::Impl::offers() const {
@@ -239,6 +235,9 @@ std::vector<Offer> Checkpointer::Impl::offers_of(const fs::path& set) const {
 Result<std::optional<Loaded>> Checkpointer::Impl::load(const std::vector<Offer>& offers) {
   Loader loader(comm_, config_, sections_);
   ACB_TRY_ASSIGN(const std::optional<Loaded> loaded, loader.load(offers));
+  if (loaded) {
+    inexact_reason = loaded->inexact_reason;
+  }
   for (const auto& disk : disks_) {
     if (loaded && loaded->level == disk->name()) {
       disk->trust({loaded->source, loaded->step});
@@ -408,6 +407,14 @@ Status Checkpointer::add(Section section) {
 }
 void Checkpointer::on_saved(std::function<void(const Saved&)> told) {
   impl_->told = std::move(told);
+}
+void Checkpointer::mark_inexact(std::string_view reason) {
+  if (impl_->inexact_reason.empty()) {
+    impl_->inexact_reason = reason;
+  }
+}
+const std::string& Checkpointer::inexact_reason() const {
+  return impl_->inexact_reason;
 }
 Result<std::optional<Loaded>> Checkpointer::load_newest() {
   return impl_->load(impl_->offers());

@@ -42,7 +42,6 @@ struct CheckpointConfig {
   std::string settings_hash;  ///< of all settings that change numbers; another refuses the load
   Json settings = Json::object();  ///< these settings, name to text, to name what differs
   std::string dataset_hash;        ///< of the data; another refuses the load
-  std::string inexact_reason;  ///< why weights depend on more than settings and data; empty: exact
 };
 
 /// A step that has become safe.
@@ -56,6 +55,8 @@ struct Loaded {
   std::int64_t step = 0;
   std::string level;
   std::string source;  ///< the set's name, for the log
+  std::string
+      inexact_reason;  ///< why its weights are no function of settings and data; empty: exact
 };
 
 /// Why training stops after a save.
@@ -92,6 +93,11 @@ class Checkpointer {
   [[nodiscard]] Result<std::optional<Loaded>> load_newest();
   /// Loads one set on disk, as written by save_to, in the same way.
   [[nodiscard]] Result<Loaded> load_from(const std::filesystem::path& set);
+
+  /// From here on, weights depend on more than settings and data. The first reason counts, and
+  /// stays with all that is saved from now on, over every load. (Neither is collective.)
+  void mark_inexact(std::string_view reason);
+  [[nodiscard]] const std::string& inexact_reason() const;
 
   /// After each complete step, while no one changes the state: saves to memory, commits what the
   /// writers have finished, and starts a disk save that is due. Errors only where the communicator

@@ -447,6 +447,15 @@ Status Loader::load_small_state(const Picture& picture) {
   return {};
 }
 
+std::string Loader::inexact_reason(const Picture& picture) {
+  for (const auto& shards : picture.stored) {
+    if (!shards.empty()) {
+      return shards.front().identity.inexact_reason;
+    }
+  }
+  return {};
+}
+
 Result<std::optional<Loaded>> Loader::load(const std::vector<Offer>& mine) {
   ACB_TRY_ASSIGN(Found found, agree_on_candidates(mine));
   const auto pass_over = [&](const std::string& fault) {
@@ -471,7 +480,7 @@ Result<std::optional<Loaded>> Loader::load(const std::vector<Offer>& mine) {
     ACB_TRY(move_elements(picture, *read));
     ACB_TRY_ASSIGN(const Status taken, agree(comm_, load_small_state(picture)));
     ACB_TRY(taken);
-    return Loaded{candidate.step, candidate.level, candidate.set};
+    return Loaded{candidate.step, candidate.level, candidate.set, inexact_reason(picture)};
   }
   // To start over in silence would throw away what those sets hold.
   if (!found.faults.empty()) {

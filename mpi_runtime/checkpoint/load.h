@@ -91,6 +91,7 @@ class Loader {
               const ShardHeader& wanted,
               const std::byte* at) const;
   [[nodiscard]] Status load_small_state(const Picture& picture);
+  [[nodiscard]] static std::string inexact_reason(const Picture& picture);
 
   Communicator& comm_;
   const CheckpointConfig& config_;

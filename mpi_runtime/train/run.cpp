@@ -55,8 +55,7 @@ int share_of_cpus(const std::vector<std::string>& nodes, const std::string& node
 
 CheckpointConfig checkpoint_config(const TrainConfig& config,
                                    const RunEnvironment& environment,
-                                   const std::string& dataset_hash,
-                                   const std::string& inexact_reason) {
+                                   const std::string& dataset_hash) {
   const auto& report = environment.report;
   return {.memory = report.memory.empty() ? "" : memory_folder(report.memory, report.node),
           .local = config.local,
@@ -69,8 +68,7 @@ CheckpointConfig checkpoint_config(const TrainConfig& config,
           .start = std::max(1, report.start),
           .settings_hash = settings_hash(config),
           .settings = number_settings(config),
-          .dataset_hash = dataset_hash,
-          .inexact_reason = inexact_reason};
+          .dataset_hash = dataset_hash};
 }
 
 class Run {
@@ -85,7 +83,7 @@ class Run {
   Result<RunEnd> train();
 
  private:
-  Status open_checkpoints(const std::string& inexact_reason);
+  Status open_checkpoints();
   Result<StepResult> one_step();
   Result<bool> told_to_leave();
   Result<RunEnd> leave();
@@ -103,11 +101,10 @@ class Run {
   std::unique_ptr<Checkpointer> checkpoints_;
 };
 
-Status Run::open_checkpoints(const std::string& inexact_reason) {
+Status Run::open_checkpoints() {
   ACB_TRY_ASSIGN(
       checkpoints_,
-      Checkpointer::open(comm_,
-                         checkpoint_config(config_, environment_, data_->hash(), inexact_reason)));
+      Checkpointer::open(comm_, checkpoint_config(config_, environment_, data_->hash())));
   for (auto& section : trainer_->sections()) {
     ACB_TRY(checkpoints_->add(std::move(section)));
   }
@@ -133,15 +130,12 @@ Status Run::prepare() {
   ACB_TRY(check_same(comm_, "settings", settings_hash(config_), nodes));
   ACB_TRY(check_same(comm_, "data", data_->hash(), nodes));
   ACB_TRY_ASSIGN(trainer_, Trainer::create(comm_, config_, *data_));
-  ACB_TRY(open_checkpoints(""));
+  ACB_TRY(open_checkpoints());
   ACB_TRY_ASSIGN(const std::optional<Loaded> loaded, checkpoints_->load_newest());
   ACB_TRY(trainer_->start());
-  const std::string& inexact = trainer_->inexact_reason();
-  if (!inexact.empty()) {
-    // From here on the manifests have to say so.
-    ACB_TRY(open_checkpoints(inexact));
-  }
+  checkpoints_->mark_inexact(trainer_->inexact_reason());
   if (first()) {
+    const std::string& inexact = checkpoints_->inexact_reason();
     const std::string from =
         loaded ? "step " + std::to_string(loaded->step) + " (" + loaded->level + ")" : "the start";
     spdlog::info("train: {} ranks on {} nodes, {} slots, {} threads each, {}, from {}",

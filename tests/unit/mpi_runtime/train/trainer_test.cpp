@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "mpi_runtime/checkpoint/checkpoint.h"
+#include "mpi_runtime/checkpoint/set_folder.h"
 #include "mpi_runtime/train/run.h"
 
 #include <gtest/gtest.h>
@@ -178,8 +179,7 @@ class RunTest : public TrainerTest {
                                            .node = "here",
                                            .run = "read",
                                            .settings_hash = settings_hash(config_),
-                                           .dataset_hash = data_->hash(),
-                                           .inexact_reason = ""});
+                                           .dataset_hash = data_->hash()});
     EXPECT_TRUE(checkpoints);
     for (auto& section : (*trainer)->sections()) {
       EXPECT_TRUE((*checkpoints)->add(std::move(section)));
@@ -230,6 +230,44 @@ TEST_F(RunTest, ARunFolderThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {
         << end.error().message;
   }
   EXPECT_FALSE(std::filesystem::exists(config_.shared)) << "it was refused too late";
+}
+
+// Every start after it says so, and so does the final checkpoint.
+TEST_F(RunTest, WhatHasBecomeInexactStaysSo) {
+  config_.steps = 4;
+  config_.run_folder = folder_ / "run";
+  const std::atomic<bool> stop{true};
+  RunEnvironment stopping = environment();
+  stopping.told_to_stop = &stop;
+  std::vector<Result<RunEnd>> ends;
+  {
+    const auto comms = make_thread_ranks(1);
+    auto trainer = Trainer::create(*comms[0], config_, *data_);
+    auto checkpoints = Checkpointer::open(*comms[0],
+                                          {.memory = "",
+                                           .local = "",
+                                           .shared = config_.run_folder / "checkpoints",
+                                           .node = "here",
+                                           .run = "first",
+                                           .settings_hash = settings_hash(config_),
+                                           .settings = number_settings(config_),
+                                           .dataset_hash = data_->hash()});
+    ASSERT_TRUE(checkpoints);
+    for (auto& section : (*trainer)->sections()) {
+      ASSERT_TRUE((*checkpoints)->add(std::move(section)));
+    }
+    ASSERT_TRUE((*trainer)->start());
+    ASSERT_TRUE((*trainer)->step());
+    (*checkpoints)->mark_inexact("sheep");
+    ASSERT_TRUE((*checkpoints)->save_now(1, SaveReason::leaving));
+  }
+  run(2, stopping, ends);
+  ASSERT_TRUE(ends[0]) << ends[0].error().message;
+  run(1, environment(), ends);
+  ASSERT_TRUE(ends[0]) << ends[0].error().message;
+  const auto final_set = read_manifest(config_.run_folder / "final");
+  ASSERT_TRUE(final_set) << final_set.error().message;
+  EXPECT_EQ(final_set->identity.inexact_reason, "sheep");
 }
 
 TEST_F(RunTest, OtherSettingsOrDataAreRefusedByName) {
