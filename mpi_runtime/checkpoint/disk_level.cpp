@@ -63,22 +63,30 @@ std::string room(const fs::path& folder, std::size_t needed) {
                              space.available);
 }
 
-// Puts the finished folder `work` where `set` is.
+// Puts the finished folder `work` where `set` is. On an error `set` is as it was.
 Status replace_folder(const fs::path& work, const fs::path& set) {
   std::error_code error;
   const fs::path old = work.string() + ".old";
-  if (fs::exists(set, error)) {
+  const bool replaces = fs::exists(set, error);
+  if (replaces) {
     fs::rename(set, old, error);
   }
   if (!error) {
     fs::rename(work, set, error);
   }
   if (error) {
+    if (std::error_code ignored; replaces && !fs::exists(set, ignored)) {
+      fs::rename(old, set, ignored);
+    }
     return fail(ErrorCode::unavailable,
                 "checkpoint: renaming to " + set.string() + ": " + error.message());
   }
   ACB_TRY(sync_folder(set.parent_path()));
-  return fs::exists(old, error) ? remove_set(old) : Status();
+  // The new set stands, also where somebody still reads the old one and keeps it from going.
+  if (const auto removed = replaces ? remove_set(old) : Status(); !removed) {
+    spdlog::warn("{}: the set before is left there", removed.error().message);
+  }
+  return {};
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/mount.h>
+
 #include <atomic>
 #include <fstream>
 #include <limits>
@@ -311,6 +313,29 @@ TEST(Checkpoint, TheFinalSetReplacesWhatIsThere) {
     });
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1) << "leftovers";
+}
+
+TEST(Checkpoint, TheFinalSetCountsAlsoWhereTheOldOneCannotBeRemoved) {
+  const TemporaryFolder folder;
+  const fs::path final_set = folder.path() / "final";
+  const auto save = [&](std::int64_t step) {
+    run_ranks(2, [&](Communicator& comm) {
+      Trainer trainer(comm, test_config());
+      trainer.state.set(step);
+      const auto saved = trainer.checkpointer->save_to(final_set, step);
+      EXPECT_TRUE(saved) << saved.error().message;
+    });
+  };
+  save(10);
+  fs::create_directory(final_set / "busy");
+  if (::mount("none", (final_set / "busy").c_str(), "tmpfs", 0, nullptr) != 0) {
+    GTEST_SKIP() << "this user cannot mount";
+  }
+  save(20);
+  EXPECT_EQ(read_manifest(final_set)->identity.step, 20);
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    ::umount2((entry.path() / "busy").c_str(), MNT_DETACH);
+  }
 }
 
 TEST(Checkpoint, TwoStartsOfOneRunWriteBesideEachOther) {
