@@ -225,6 +225,9 @@ std::vector<Offer> Checkpointer::Impl::offers_of(const fs::path& set) const {
     return {};
   }
   const auto manifest = read_manifest(set);
+  if (!manifest && manifest.error().code == ErrorCode::not_found) {
+    return {};
+  }
   if (!manifest) {
     return {{.level = "folder", .fault = manifest.error().message}};
   }
@@ -416,8 +419,12 @@ void Checkpointer::mark_inexact(std::string_view reason) {
 const std::string& Checkpointer::inexact_reason() const {
   return impl_->inexact_reason;
 }
-Result<std::optional<Loaded>> Checkpointer::load_newest() {
-  return impl_->load(impl_->offers());
+Result<std::optional<Loaded>> Checkpointer::load_newest(const fs::path& final_set) {
+  std::vector<Offer> offers = impl_->offers();
+  for (Offer& offer : final_set.empty() ? std::vector<Offer>() : impl_->offers_of(final_set)) {
+    offers.push_back(std::move(offer));
+  }
+  return impl_->load(offers);
 }
 Result<Loaded> Checkpointer::load_from(const fs::path& set) {
   ACB_TRY_ASSIGN(const std::optional<Loaded> loaded, impl_->load(impl_->offers_of(set)));

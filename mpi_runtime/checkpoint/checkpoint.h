@@ -89,8 +89,10 @@ class Checkpointer {
   /// start). Nothing is written to live state before every shard has been verified; a bad shard
   /// sends all ranks to the step before, with a warning. Errors, without touching live state:
   /// `invalid` for other settings, other data, or a section or tensor that only one side knows
-  /// (named); `corrupt` where nothing of what was saved can be read.
-  [[nodiscard]] Result<std::optional<Loaded>> load_newest();
+  /// (named); `corrupt` where nothing of what was saved can be read. `final_set`: a set of save_to
+  /// that counts too.
+  [[nodiscard]] Result<std::optional<Loaded>> load_newest(
+      const std::filesystem::path& final_set = {});
   /// Loads one set on disk, as written by save_to, in the same way.
   [[nodiscard]] Result<Loaded> load_from(const std::filesystem::path& set);
 

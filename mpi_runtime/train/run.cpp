@@ -88,6 +88,8 @@ class Run {
   Result<bool> told_to_leave();
   Result<RunEnd> leave();
   Result<RunEnd> end();
+  void tell(const std::optional<Loaded>& loaded) const;
+  [[nodiscard]] std::filesystem::path final_set() const { return config_.run_folder / "final"; }
   [[nodiscard]] bool first() const { return comm_.rank() == 0; }
 
   Communicator& comm_;
@@ -96,6 +98,7 @@ class Run {
   Reporter& reporter_;
   UniqueFd lock_;  ///< of the first rank
   std::size_t nodes_ = 1;
+  bool finished_ = false;  ///< by a start before this one
   std::optional<Dataset> data_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Checkpointer> checkpoints_;
@@ -131,11 +134,23 @@ Status Run::prepare() {
   ACB_TRY(check_same(comm_, "data", data_->hash(), nodes));
   ACB_TRY_ASSIGN(trainer_, Trainer::create(comm_, config_, *data_));
   ACB_TRY(open_checkpoints());
-  ACB_TRY_ASSIGN(const std::optional<Loaded> loaded, checkpoints_->load_newest());
-  ACB_TRY(trainer_->start());
-  checkpoints_->mark_inexact(trainer_->inexact_reason());
+  // Another run's final checkpoint is refused like any other, and so never replaced.
+  ACB_TRY_ASSIGN(const std::optional<Loaded> loaded, checkpoints_->load_newest(final_set()));
+  finished_ = loaded && loaded->level == "folder";
+  if (!finished_) {
+    ACB_TRY(trainer_->start());
+    checkpoints_->mark_inexact(trainer_->inexact_reason());
+  }
   if (first()) {
-    const std::string& inexact = checkpoints_->inexact_reason();
+    tell(loaded);
+  }
+  return {};
+}
+
+void Run::tell(const std::optional<Loaded>& loaded) const {
+  if (finished_) {
+    spdlog::info("train: {}: all {} steps are done", final_set().string(), loaded->step);
+  } else {
     const std::string from =
         loaded ? "step " + std::to_string(loaded->step) + " (" + loaded->level + ")" : "the start";
     spdlog::info("train: {} ranks on {} nodes, {} slots, {} threads each, {}, from {}",
@@ -145,10 +160,10 @@ Status Run::prepare() {
                  config_.threads,
                  name_of(trainer_->isa()),
                  from);
-    std::printf("exact: %s\n", inexact.empty() ? "yes" : ("no (" + inexact + ")").c_str());
-    std::fflush(stdout);
   }
-  return {};
+  const std::string& inexact = checkpoints_->inexact_reason();
+  std::printf("exact: %s\n", inexact.empty() ? "yes" : ("no (" + inexact + ")").c_str());
+  std::fflush(stdout);
 }
 
 Result<StepResult> Run::one_step() {
@@ -194,8 +209,10 @@ Result<RunEnd> Run::leave() {
 }
 
 Result<RunEnd> Run::end() {
-  ACB_TRY(checkpoints_->save_to(config_.run_folder / "final", trainer_->steps_done()));
-  ACB_TRY(checkpoints_->finish());
+  if (!finished_) {
+    ACB_TRY(checkpoints_->save_to(final_set(), trainer_->steps_done()));
+    ACB_TRY(checkpoints_->finish());
+  }
   ACB_TRY(reporter_.done(trainer_->steps_done()));
   return RunEnd::done;
 }

@@ -232,6 +232,33 @@ TEST_F(RunTest, ARunFolderThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {
   EXPECT_FALSE(std::filesystem::exists(config_.shared)) << "it was refused too late";
 }
 
+TEST_F(RunTest, ADoneRunIsDoneAndItsFinalCheckpointIsNobodyElses) {
+  config_.steps = 2;
+  config_.run_folder = folder_ / "run";
+  std::vector<Result<RunEnd>> ends;
+  const auto set_of_final = [&] {
+    const auto manifest = read_manifest(config_.run_folder / "final");
+    return manifest ? manifest->identity.set : manifest.error().message;
+  };
+  run(1, environment(), ends);
+  ASSERT_TRUE(ends[0]) << ends[0].error().message;
+  const std::string first = set_of_final();
+  run(3, environment(), ends);
+  for (const auto& end : ends) {
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_EQ(*end, RunEnd::done);
+  }
+  EXPECT_EQ(set_of_final(), first) << "computed and saved again";
+  config_.seed = 7;
+  run(2, environment(), ends);
+  for (const auto& end : ends) {
+    ASSERT_FALSE(end);
+    EXPECT_NE(end.error().message.find("train.seed was 1, is 7"), std::string::npos)
+        << end.error().message;
+  }
+  EXPECT_EQ(set_of_final(), first) << "another run's final checkpoint was replaced";
+}
+
 // Every start after it says so, and so does the final checkpoint.
 TEST_F(RunTest, WhatHasBecomeInexactStaysSo) {
   config_.steps = 4;
