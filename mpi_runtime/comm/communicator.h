@@ -50,8 +50,8 @@ class Communicator {
 };
 
 /// MPI where this process was started by mpirun (its launcher's variables say so) and the build has
-/// MPI; otherwise the one rank of a world of one. The MPI one initialises MPI and finalises it when
-/// destroyed, so there is one at a time.
+/// MPI; otherwise the one rank of a world of one (`invalid` in a Slurm step of more tasks). The MPI
+/// one initialises MPI and finalises it when destroyed, so there is one at a time.
 [[nodiscard]] Result<std::unique_ptr<Communicator>> make_communicator();
 
 /// The ranks of a world inside this process, one for each thread. A rank that is destroyed counts

@@ -99,6 +99,14 @@ bool started_by_mpirun() {
 
 Result<std::unique_ptr<Communicator>> make_communicator() {
   if (!started_by_mpirun()) {
+    // srun without an MPI plugin starts tasks that know nothing of each other: as many runs at
+    // once.
+    const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+    if (tasks != nullptr && std::string_view(tasks) != "1") {
+      return fail(ErrorCode::invalid,
+                  "communicator: srun has started " + std::string(tasks) +
+                      " tasks that cannot reach each other: use mpirun, or srun --mpi=pmix");
+    }
     return std::move(make_thread_ranks(1).front());
   }
   int provided = MPI_THREAD_SINGLE;

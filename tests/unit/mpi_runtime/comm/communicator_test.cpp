@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <numeric>
 
 namespace acb::train {
@@ -112,6 +113,21 @@ TEST(Barrier, HoldsEveryoneUntilTheLastHasCome) {
     ASSERT_TRUE(barrier(comm));
     EXPECT_EQ(arrived, 6);
   });
+}
+
+TEST(MakeCommunicator, RefusesTasksOfSrunThatCannotReachEachOther) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"}) {
+    ASSERT_EQ(::unsetenv(name), 0);
+  }
+  ::setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+  const auto refused = make_communicator();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("2 tasks"), std::string::npos) << refused.error().message;
+  ::setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+  const auto alone = make_communicator();
+  ::unsetenv("SLURM_STEP_NUM_TASKS");
+  ASSERT_TRUE(alone) << alone.error().message;
+  EXPECT_EQ((*alone)->size(), 1);
 }
 
 }  // namespace
