@@ -279,7 +279,10 @@ void Checkpointer::Impl::settle_memory(bool failed) {
   unsettled_.reset();
 }
 
+// Of the levels that are due, the one that has waited longest: one that is due again as soon as it
+// is done must not keep the others from their turn.
 int Checkpointer::Impl::level_due() const {
+  int due = -1;
   IncidentHistory history = history_;
   history.up_s += seconds_since(started_);
   for (std::size_t i = 0; i < disks_.size(); ++i) {
@@ -287,11 +290,13 @@ int Checkpointer::Impl::level_due() const {
         config_.interval_s > 0
             ? config_.interval_s
             : save_interval(disks_[i]->stall_seconds(), disks_[i]->write_seconds(), history);
-    if (seconds_since(disks_[i]->last_start()) >= interval) {
-      return static_cast<int>(i);
+    if (seconds_since(disks_[i]->last_start()) >= interval &&
+        (due < 0 ||
+         disks_[i]->last_start() < disks_[static_cast<std::size_t>(due)]->last_start())) {
+      due = static_cast<int>(i);
     }
   }
-  return -1;
+  return due;
 }
 
 // One small gather decides everything that the ranks must do alike: whether the state is fit to be

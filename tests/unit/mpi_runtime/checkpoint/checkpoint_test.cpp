@@ -294,6 +294,30 @@ TEST(Checkpoint, SavesBesideTrainingWhatTheStateWasWhenItBegan) {
   EXPECT_EQ(loaded_step(folder.path(), 2), told);
 }
 
+TEST(Checkpoint, DiskLevelsTakeTurns) {
+  const TemporaryFolder folder;
+  std::vector<std::string> saved;
+  run_ranks(2, [&](Communicator& comm) {
+    CheckpointConfig config = shared_config(folder.path() / "shared");
+    config.local = folder.path() / "local";
+    config.interval_s = 1e-9;  // both are always due
+    Trainer trainer(comm, config);
+    std::int64_t saves = 0;
+    trainer.checkpointer->on_saved([&](const Saved& told) {
+      saved.emplace_back(told.level);
+      ++saves;
+    });
+    for (std::int64_t step = 1; largest(comm, saves).value_or(4) < 4; ++step) {
+      trainer.state.set(step);
+      ASSERT_TRUE(trainer.checkpointer->after_step(step));
+    }
+    ASSERT_TRUE(trainer.checkpointer->finish());
+  });
+  ASSERT_GE(saved.size(), 4U);
+  saved.resize(4);
+  EXPECT_THAT(saved, ElementsAre("local", "shared", "local", "shared"));
+}
+
 TEST(Checkpoint, TheFinalSetReplacesWhatIsThere) {
   const TemporaryFolder folder;
   const fs::path final_set = folder.path() / "final";
