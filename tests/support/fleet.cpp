@@ -38,25 +38,46 @@ void Fleet::tick() {
   for (HookOrder& order : slurm.take_orders()) {
     inbox_.push_back(std::move(order));
   }
-  if (now >= down_until_) {
-    const bool dies = chance(crash);
-    if (dies && chance(0.3)) {
-      crash_now(std::chrono::seconds(5));
-    } else {
-      advance_calls();
-      decide();
-      if (dies) {
-        crash_now(std::chrono::seconds(5));
-      }
-    }
+  if (now >= down_until_ && advance_calls() && take_orders()) {
+    decide();
   }
   check();
 }
 
-void Fleet::decide() {
+/// To be asked before every action, and after each that is alone in its tick.
+bool Fleet::dies() {
+  ++actions;
+  if (actions != crash_at && !chance(crash)) {
+    return false;
+  }
+  // Short, or long enough for what is on the wire to arrive.
+  crash_now(std::chrono::seconds(chance(0.2) ? 70 : 3));
+  return true;
+}
+
+/// False where the daemon has died before or after it.
+bool Fleet::commit(const Changes& changes) {
+  if (changes.empty()) {
+    return true;
+  }
+  if (dies()) {
+    return false;
+  }
+  book.apply(changes);
+  return !dies();
+}
+
+bool Fleet::take_orders() {
   Changes orders;
-  orders.orders = std::exchange(inbox_, {});
-  book.apply(orders);
+  orders.orders = inbox_;
+  if (!commit(orders)) {
+    return false;  // the files are still there, and are taken again
+  }
+  inbox_.clear();
+  return true;
+}
+
+void Fleet::decide() {
   const SlurmPicture picture = slurm.picture(now);
   for (const SlurmNode& node : picture.nodes) {
     if (node.allocated) {
@@ -76,9 +97,7 @@ void Fleet::decide() {
       lease.request = "body of " + lease.key;
     }
   }
-  book.apply(plan.changes);
-  if (chance(crash)) {
-    crash_now(std::chrono::seconds(3));
+  if (!commit(plan.changes)) {
     return;
   }
   for (Call& call : plan.calls) {
@@ -96,18 +115,24 @@ void Fleet::decide() {
   }
 }
 
-void Fleet::advance_calls() {
-  std::vector<Flight> flights = std::exchange(flights_, {});
-  for (Flight& flight : flights) {
+bool Fleet::advance_calls() {
+  for (Flight& flight : flights_) {
     if (!flight.deliver && flight.performs <= now) {
+      if (dies()) {
+        return false;
+      }
       perform(flight);
     }
     if (flight.deliver && flight.returns <= now) {
+      if (dies()) {
+        return false;
+      }
       flight.deliver();
-    } else {
-      flights_.push_back(std::move(flight));
+      flight.is_over = true;
     }
   }
+  std::erase_if(flights_, [](const Flight& flight) { return flight.is_over; });
+  return true;
 }
 
 void Fleet::settle(const std::string& key, const std::function<Lease(Lease)>& change) {
@@ -121,6 +146,7 @@ void Fleet::perform(Flight& flight) {
   const std::string key = call.key;
   switch (call.kind) {
     case CallKind::create:
+      check_written_ahead(key);
       flight.deliver = [this, key, answer = cloud.allocate(key, now)] {
         settle(key, [&](Lease lease) { return after_create(lease, answer, now, jitter()); });
       };
@@ -208,6 +234,14 @@ void Fleet::crash_now(std::chrono::milliseconds down) {
   seen_ = {};
   unowned_.clear();
   down_until_ = now + down;
+}
+
+/// What could cost money is in the ledger: the exact request, and that its outcome is unknown.
+void Fleet::check_written_ahead(const std::string& key) {
+  const auto lease = book.leases.find(key);
+  if (lease == book.leases.end() || lease->second.request.empty() || !lease->second.unanswered) {
+    broken.push_back(format_time(now) + ": " + key + " is asked for, but not written down");
+  }
 }
 
 void Fleet::check() {

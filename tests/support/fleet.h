@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole site in memory: fake Slurm, fake cloud, a ledger that survives crashes, and plan() with
-// calls that take time, fail and are cut off. Invariants are checked at every tick.
+// calls that take time, fail and are cut off. The daemon may die between any two of its actions:
+// before and after each ledger commit, and before and after each call. Invariants are checked at
+// every tick.
 #pragma once
 
 #include "cloudburst/plan/plan.h"
@@ -25,7 +27,9 @@ class Fleet {
   FakeSlurm slurm;
   Book book;
   Policy policy;
-  double crash = 0;                 ///< chance per tick of a crash at a random point of it
+  double crash = 0;                 ///< chance of a crash between two actions
+  int crash_at = 0;                 ///< crashes before the n-th action; 0: does not
+  int actions = 0;                  ///< so far
   std::vector<Call> made;           ///< all calls, in order
   std::vector<std::string> broken;  ///< invariants that did not hold
 
@@ -45,13 +49,18 @@ class Fleet {
     WallTime performs{};
     WallTime returns{};
     std::function<void()> deliver;  ///< set once performed
+    bool is_over = false;
   };
   void tick();
+  [[nodiscard]] bool dies();
+  [[nodiscard]] bool commit(const Changes& changes);
+  [[nodiscard]] bool take_orders();
   void decide();
-  void advance_calls();
+  [[nodiscard]] bool advance_calls();
   void perform(Flight& flight);
   void perform_on_slurm(const Call& call);
   void settle(const std::string& key, const std::function<Lease(Lease)>& change);
+  void check_written_ahead(const std::string& key);
   void check();
   [[nodiscard]] double jitter() { return std::uniform_real_distribution<>(0, 1)(random); }
 

@@ -138,10 +138,160 @@ TEST(Fleet, ARefusedKeyStopsAtOnceWithTheReason) {
   EXPECT_EQ(fleet.count(CallKind::create), creates);
 }
 
+/// The ledger was moved away, as the error of a corrupt one advises.
+void lose_ledger(Fleet& fleet) {
+  fleet.book = {};
+  fleet.crash_now(seconds(1));
+}
+
+TEST(Fleet, WithoutItsLedgerABootingBurstRunsAndNoNodeHasTwoMachines) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Fleet fleet(seed, 4);
+    const auto job = fleet.slurm.submit(2, seconds(10), fleet.now);
+    fleet.run(seconds(4));
+    lose_ledger(fleet);
+    fleet.run(seconds(300));
+    EXPECT_EQ(phase(fleet, job), JobPhase::ended) << seed;
+    EXPECT_EQ(fleet.leftovers(), "") << seed;
+    for (const std::string& what : fleet.broken) {
+      EXPECT_EQ(what.find("two "), std::string::npos) << seed << ": " << what;
+    }
+  }
+}
+
+TEST(Fleet, WithoutItsLedgerARunningBurstIsAdoptedAndACancelledOneGivenBack) {
+  for (const bool cancelled : {false, true}) {
+    Fleet fleet(11, 4);
+    const auto job = fleet.slurm.submit(2, seconds(120), fleet.now);
+    fleet.run(seconds(40));
+    ASSERT_EQ(phase(fleet, job), JobPhase::running);
+    lose_ledger(fleet);
+    if (cancelled) {
+      fleet.slurm.cancel(job);
+    }
+    fleet.run(seconds(40));
+    EXPECT_EQ(fleet.leases(LeaseState::gone).size(), cancelled ? 2U : 0U);
+    EXPECT_EQ(phase(fleet, job), cancelled ? JobPhase::ended : JobPhase::running);
+    fleet.run(seconds(120));
+    EXPECT_EQ(phase(fleet, job), JobPhase::ended);
+    EXPECT_EQ(fleet.cloud.machines().size(), 2U);
+    EXPECT_EQ(fleet.leftovers(), "");
+  }
+}
+
+/// Machines that nobody can explain: of an attempt that was never made here, of an earlier start,
+/// and of a lease that is closed.
+TEST(Fleet, AMachineThatComesFromNowhereIsGivenBackWhileTheBurstRuns) {
+  for (const char* key : {"sim/1/0/burst-0/7", "sim/1/1/burst-1/1", "sim/7/0/burst-2/1"}) {
+    Fleet fleet(12, 4);
+    const auto job = fleet.slurm.submit(2, seconds(200), fleet.now);
+    fleet.run(seconds(40));
+    ASSERT_EQ(phase(fleet, job), JobPhase::running);
+    fleet.cloud.arrive_later(key, fleet.now);
+    fleet.run(seconds(90));
+    EXPECT_EQ(phase(fleet, job), JobPhase::running) << key;
+    EXPECT_EQ(fleet.slurm.jobs().at(job).starts, 1) << key;
+    EXPECT_EQ(fleet.leases(LeaseState::up).size(), 2U) << key;
+    const auto found = fleet.book.leases.find(key);
+    ASSERT_NE(found, fleet.book.leases.end()) << key;
+    EXPECT_EQ(found->second.state, LeaseState::gone) << key;
+    fleet.run(seconds(120));
+    EXPECT_EQ(fleet.leftovers(), "") << key;
+  }
+}
+
+TEST(Fleet, AMachineThatArrivesAfterItsLeaseWasClosedIsGivenBack) {
+  Fleet fleet(13, 4);
+  fleet.cloud.faults.no_capacity = 1;
+  const auto job = fleet.slurm.submit(1, seconds(10), fleet.now);
+  fleet.run(seconds(20));
+  fleet.slurm.cancel(job);
+  fleet.run(seconds(60));
+  ASSERT_EQ(fleet.leftovers(), "");
+  ASSERT_TRUE(fleet.book.leases.contains("sim/1/0/burst-0/1"));
+  fleet.cloud.arrive_later("sim/1/0/burst-0/1", fleet.now);
+  fleet.run(seconds(120));
+  EXPECT_EQ(fleet.cloud.machines().size(), 1U);
+  EXPECT_EQ(fleet.leftovers(), "");
+}
+
+/// What happens to the burst while the daemon dies and comes back.
+struct Course {
+  const char* name;
+  std::function<void(Fleet&, std::uint32_t job, int second)> happens;
+};
+
+class InTurn : public ::testing::TestWithParam<Course> {};
+
+/// One life with a crash before the n-th action, and the next job. False where n was never reached.
+bool live_with_a_crash(const Course& course, std::uint64_t seed, int n) {
+  Fleet fleet(seed, 2);
+  fleet.crash_at = n;
+  const auto job = fleet.slurm.submit(2, seconds(10), fleet.now);
+  for (int second = 0; second < 60; ++second) {
+    course.happens(fleet, job, second);
+    fleet.run(seconds(1));
+  }
+  const bool has_crashed = fleet.actions >= n;
+  const auto next = fleet.slurm.submit(1, seconds(1), fleet.now);
+  const auto is_over = [&] {
+    return phase(fleet, next) == JobPhase::ended && phase(fleet, job) == JobPhase::ended &&
+           fleet.leftovers().empty();
+  };
+  for (int i = 0; i < 60 && !is_over(); ++i) {
+    fleet.run(seconds(10));
+  }
+  const std::string where = std::string(course.name) + " seed " + std::to_string(seed) +
+                            ", crash before action " + std::to_string(n);
+  EXPECT_TRUE(fleet.broken.empty()) << where << ": " << fleet.broken.front();
+  EXPECT_EQ(fleet.leftovers(), "") << where;
+  EXPECT_EQ(phase(fleet, job), JobPhase::ended) << where;
+  EXPECT_EQ(fleet.slurm.jobs().at(next).starts, 1) << where;
+  return has_crashed;
+}
+
+/// The daemon dies before its 1st, 2nd, 3rd ... action, until a whole life goes by first.
+TEST_P(InTurn, ACrashIsSurvived) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    int n = 1;
+    while (live_with_a_crash(GetParam(), seed, n) && !HasFailure()) {
+      ++n;
+    }
+    EXPECT_GT(n, 20);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Course,
+                         InTurn,
+                         ::testing::Values(Course{"run", [](Fleet&, std::uint32_t, int) {}},
+                                           Course{"cancelled",
+                                                  [](Fleet& fleet, std::uint32_t job, int second) {
+                                                    if (second == 4) {
+                                                      fleet.slurm.cancel(job);
+                                                    }
+                                                  }},
+                                           Course{"taken",
+                                                  [](Fleet& fleet, std::uint32_t, int second) {
+                                                    if (const auto* machine =
+                                                            fleet.cloud.running("burst-0");
+                                                        second == 25 && machine) {
+                                                      fleet.cloud.take(machine->id);
+                                                    }
+                                                  }},
+                                           Course{"batch_host_lost",
+                                                  [](Fleet& fleet, std::uint32_t job, int second) {
+                                                    if (second > 10 &&
+                                                        phase(fleet, job) == JobPhase::running &&
+                                                        fleet.slurm.jobs().at(job).starts == 1) {
+                                                      fleet.slurm.lose_batch_host(job);
+                                                    }
+                                                  }}),
+                         [](const auto& entry) { return entry.param.name; });
+
 struct Weather {
   const char* name;
   FakeCloud::Faults faults;
-  double crash;
+  double crash;  ///< between two actions
 };
 
 class Storm : public ::testing::TestWithParam<Weather> {};
@@ -207,13 +357,13 @@ INSTANTIATE_TEST_SUITE_P(
     Weather,
     Storm,
     ::testing::Values(Weather{"calm", {}, 0},
-                      Weather{"crashes", {}, 0.05},
-                      Weather{"throttled", {.throttled = 0.5}, 0.01},
-                      Weather{"lost_requests", {.lost_request = 0.4}, 0.01},
-                      Weather{"lost_replies", {.lost_reply = 0.5}, 0.01},
-                      Weather{"late_requests", {.late = 0.5}, 0.01},
-                      Weather{"no_capacity", {.no_capacity = 0.5}, 0.01},
-                      Weather{"bad_boots", {.never_boots = 0.3, .taken_per_minute = 0.5}, 0.01},
+                      Weather{"crashes", {}, 0.02},
+                      Weather{"throttled", {.throttled = 0.5}, 0.005},
+                      Weather{"lost_requests", {.lost_request = 0.4}, 0.005},
+                      Weather{"lost_replies", {.lost_reply = 0.5}, 0.005},
+                      Weather{"late_requests", {.late = 0.5}, 0.005},
+                      Weather{"no_capacity", {.no_capacity = 0.5}, 0.005},
+                      Weather{"bad_boots", {.never_boots = 0.3, .taken_per_minute = 0.5}, 0.005},
                       Weather{"everything",
                               {.throttled = 0.1,
                                .lost_request = 0.1,
@@ -223,7 +373,7 @@ INSTANTIATE_TEST_SUITE_P(
                                .refused = 0.02,
                                .never_boots = 0.1,
                                .taken_per_minute = 0.2},
-                              0.03}),
+                              0.01}),
     [](const auto& entry) { return entry.param.name; });
 
 }  // namespace
