@@ -128,7 +128,6 @@ Lease after_create(Lease lease,
     case ErrorClass::ambiguous:
     case ErrorClass::conflict:
       lease.unanswered = true;
-      lease.doubtful = lease.doubtful || error.cls == ErrorClass::ambiguous;
       lease.next_try = now;
       break;
     case ErrorClass::no_capacity:

@@ -129,7 +129,7 @@ CloudResult<Provider::Released> FakeCloud::release(const std::string& id, WallTi
   if (!machine->is_billed()) {
     return Provider::Released::confirmed;
   }
-  if (machine->status != InstanceStatus::releasing) {
+  if (machine->status != InstanceStatus::releasing && !chance(faults.forgets_release)) {
     machine->status = InstanceStatus::releasing;
     machine->released = now + std::chrono::seconds(std::uniform_int_distribution<>(0, 10)(random_));
   }

@@ -25,6 +25,7 @@ class FakeCloud {
     double refused = 0;  ///< auth
     double never_boots = 0;
     double taken_per_minute = 0;
+    double forgets_release = 0;  ///< accepted, and nothing happens
   };
   struct Machine {
     std::string id;
