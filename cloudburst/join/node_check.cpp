@@ -16,12 +16,14 @@
 #include <cerrno>
 #include <memory>
 #include <sstream>
+#include <thread>
 
 namespace acb::cloud {
 
 namespace {
 
 constexpr std::chrono::seconds kLimit{10};
+constexpr std::chrono::seconds kAgain{1};
 constexpr const char* kSlurmctldPort = "6817";
 
 CheckResult check_clock(const CheckOptions& options) {
@@ -124,12 +126,23 @@ CheckResult check_controller(const CheckOptions& options) {
   return result;
 }
 
+/// A node that is switched off for a daemon's restart costs a boot, and the burst its start.
+CheckResult until_ok(CheckResult (*check)(const CheckOptions&), const CheckOptions& options) {
+  const auto end = std::chrono::steady_clock::now() + options.patience;
+  CheckResult result = check(options);
+  while (!result.ok && std::chrono::steady_clock::now() + kAgain < end) {
+    std::this_thread::sleep_for(kAgain);
+    result = check(options);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<CheckResult> check_node(const CheckOptions& options) {
   std::vector<CheckResult> results;
   if (!options.url.empty()) {
-    results.push_back(check_clock(options));
+    results.push_back(until_ok(check_clock, options));
   }
   if (options.gpus > 0) {
     results.push_back(check_gpus(options));
@@ -138,7 +151,7 @@ std::vector<CheckResult> check_node(const CheckOptions& options) {
     results.push_back(check_memory(options));
   }
   if (!options.conf_server.empty()) {
-    results.push_back(check_controller(options));
+    results.push_back(until_ok(check_controller, options));
   }
   return results;
 }

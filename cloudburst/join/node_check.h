@@ -21,6 +21,8 @@ struct CheckOptions {
   std::string gpu_devices = "/dev/nvidia[0-9]*";  ///< a shell pattern
   int memory_mib = 0;                             ///< least memory; 0: not checked
   std::string conf_server;  ///< HOST[:PORT] that must accept a connection; empty: not checked
+  /// The join service and the controller are asked again for so long: either may be restarting.
+  std::chrono::seconds patience{60};
 };
 
 struct CheckResult {
@@ -30,7 +32,7 @@ struct CheckResult {
   std::string wanted;  ///< in words
 };
 
-/// All checks that were asked for, each within 10 s.
+/// All checks that were asked for; each try of one lasts at most 10 s.
 [[nodiscard]] std::vector<CheckResult> check_node(const CheckOptions& options);
 /// {"ok", "checks": [{"name", "ok", "found", "wanted"}]}
 [[nodiscard]] Json check_report(const std::vector<CheckResult>& results);

@@ -14,6 +14,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <future>
+#include <thread>
 
 namespace acb::cloud {
 namespace {
@@ -152,11 +154,26 @@ TEST_F(Join, TheNodesCheckComparesClocksAndFindsWhatIsMissing) {
   ASSERT_TRUE(write_file(folder_ / "gpu0", ""));
   report = check_report(check_node(wanted));
   EXPECT_EQ(report["ok"], true) << report;
+  wanted.patience = std::chrono::seconds(0);
   wanted.conf_server = "127.0.0.1:1";
   wanted.memory_mib = 1 << 30;
   report = check_report(check_node(wanted));
   EXPECT_EQ(report["checks"][2]["ok"], false);
   EXPECT_EQ(report["checks"][3]["ok"], false);
+}
+
+TEST_F(Join, TheNodesCheckWaitsForADaemonThatIsRestarting) {
+  CheckOptions wanted;
+  wanted.url = options().url;
+  wanted.ca_file = options().ca_file;
+  const std::string place = "127.0.0.1:" + std::to_string(server_->port());
+  server_.reset();
+  auto report = std::async(std::launch::async, [&] { return check_report(check_node(wanted)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  auto server = JoinServer::start(place, folder_ / "join.pem", {});
+  ASSERT_TRUE(server) << server.error().message;
+  const Json answer = report.get();
+  EXPECT_EQ(answer["ok"], true) << answer;
 }
 
 TEST(JoinServer, SaysWhatIsWrongWithItsPlace) {
