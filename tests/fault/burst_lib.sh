@@ -28,14 +28,17 @@ burst() { submit ctl -N1 -t 5 --ntasks-per-node=1 --autocloud-burst=2 "$@" <<<'s
 start_daemon() {
   on ctl setsid -f setpriv --reuid=slurm --regid=slurm --clear-groups sh -c 'exec autocloudd >>/tmp/autocloudd.log 2>&1'
 }
-kill_daemon() { on ctl pkill -KILL -x autocloudd || fail "no autocloudd to kill"; }
+kill_daemon() {
+  on ctl sh -c 'pkill -KILL -x autocloudd && while pgrep -x autocloudd >/dev/null; do sleep 0.02; done' ||
+    fail "no autocloudd to kill"
+}
 
 leases() { on ctl autocloud leases --json; }
 bill() { cloudsim bill --json; }
 
 all_given_back() {
   [ "$(rented)" -eq 0 ] && leases | jq -e '.leases | all(.state == "gone")' >/dev/null &&
-    [ -z "$(on ctl sinfo -h -N -p batch-burst -n 'burst-[0-3]' -o %T | grep -vx 'idle~')" ]
+    [ -z "$(on ctl sinfo -h -N -p batch-burst -o '%N %T' | grep '^burst-' | grep -v ' idle~$')" ]
 }
 
 # Every machine that the cloud bills is in the ledger, at the same price for the same time.
