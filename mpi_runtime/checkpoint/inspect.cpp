@@ -196,6 +196,8 @@ Status verify_set(const SetFolder& set) {
 }
 
 Result<std::string> section_sha256(const SetFolder& set, std::string_view section) {
+  // The hash of damaged bytes would look like any other.
+  ACB_TRY(verify_set(set));
   ACB_TRY_ASSIGN(const std::vector<OpenShard> shards, open_shards(set));
   Sha256 hash;
   bool found = false;

@@ -20,8 +20,8 @@ namespace acb::train {
 
 /// SHA-256, in hexadecimal, over the tensors of a section in order of their names; for each a line
 /// "<name> <type> <extent>x<extent>...\n" and its elements, row-major, little-endian. It depends on
-/// the values alone, not on how many ranks saved them. `not_found`: no such section. Holds one
-/// tensor in memory at a time.
+/// the values alone, not on how many ranks saved them. The set is verified first; `not_found`: no
+/// such section. Holds one shard or one tensor in memory at a time.
 [[nodiscard]] Result<std::string> section_sha256(const SetFolder& set, std::string_view section);
 
 /// section_sha256 of "weights", for find_set's `path`.

@@ -58,6 +58,9 @@ TEST(Verify, FindsADamagedShard) {
   const auto verified = verify_set(*find_set(path));
   ASSERT_FALSE(verified);
   EXPECT_THAT(verified.error().message, HasSubstr("shard-00001: its checksum"));
+  EXPECT_FALSE(weights_sha256(path)) << "a hash of damaged bytes";
+  fs::resize_file(shard_path(path, 1), fs::file_size(shard_path(path, 1)) - 1);
+  EXPECT_FALSE(weights_sha256(path)) << "a hash of a part";
 }
 
 TEST(FindSet, OfALevelIsTheNewestOne) {
