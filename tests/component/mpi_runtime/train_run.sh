@@ -78,7 +78,15 @@ ranks() { # the processes of this run's ranks
   done
 }
 two_ranks() { [ "$(ranks | wc -l)" -eq 2 ]; }
-hash_of() { "$bin/autocloud-ckpt" hash "$folder/$1/final"; }
+hash_of() { # 64 digits, or the end: two hashes that both failed would be equal
+  "$bin/autocloud-ckpt" hash "$folder/$1/final" | grep -xE '[0-9a-f]{64}' || die "$1/final has no hash"
+}
+same_weights() { # RUN RUN
+  local one other
+  one=$(hash_of "$1")
+  other=$(hash_of "$2")
+  [ "$one" = "$other" ] || die "weights of $1 and $2 differ"
+}
 whole() { # PATH...: every byte of the checkpoints there
   local path
   for path; do
@@ -91,7 +99,7 @@ undisturbed() {
 }
 same_as_undisturbed() {
   undisturbed
-  [ "$(hash_of alone)" = "$(hash_of run)" ] || die "weights differ from an undisturbed run's"
+  same_weights alone run
 }
 told() { grep -qF -- "$1" "$folder/stderr-${2:-run}" || die "not told: $1"; }
 
@@ -138,7 +146,7 @@ case $case in
     ends_with 0
     whole "$run/final"
     [ "$("$bin/autocloud-ckpt" verify --json "$run/final" | jq .step)" -eq 60 ] || die "not of the last step"
-    [ "$(hash_of alone)" = "$(hash_of run)" ] || die "weights differ from an undisturbed run's"
+    same_weights alone run
     left=$(find "$run" -maxdepth 1 -name 'final?*')
     [ -z "$left" ] || die "left beside the final checkpoint: $left"
     ;;
@@ -173,7 +181,7 @@ case $case in
     [ "$(events loss | wc -l)" -eq 0 ] || die "training stopped: $(events loss)"
     whole "$folder/elsewhere/final"
     undisturbed
-    [ "$(hash_of alone)" = "$(hash_of elsewhere)" ] || die "weights differ from an undisturbed run's"
+    same_weights alone elsewhere
     launch run --checkpoint-shared "$folder/checkpoints"
     ends_with 86
     grep -qE "No space left on device: [0-9]+ bytes are needed in $run, [0-9]+ are free" "$folder/stderr-run" ||
