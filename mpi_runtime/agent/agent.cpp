@@ -6,6 +6,7 @@
 #include "mpi_runtime/agent/leftover.h"
 #include "mpi_runtime/agent/memory_folder.h"
 #include "mpi_runtime/report/channel.h"
+#include "mpi_runtime/supervise/slurm_commands.h"
 
 #include <poll.h>
 #include <spdlog/spdlog.h>
@@ -14,6 +15,8 @@
 
 #include <array>
 #include <limits>
+#include <random>
+#include <thread>
 
 namespace acb::train {
 
@@ -24,6 +27,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kConnectLimit{30};
 // Longer than a process needs to die, shorter than the supervisor's patience (Policy::clear).
 constexpr std::chrono::milliseconds kClearLimit{500};
+
+// Milliseconds between the first and the last node that tells Slurm.
+constexpr unsigned kMostApart = 600;
 
 // A rank maps its segment at once after making it.
 constexpr std::chrono::seconds kSegmentAge{2};
@@ -51,8 +57,8 @@ class Agent {
         wait_until(next_alive);
         state = receive();
       }
-      if (state && Clock::now() - heard_ > settings_.orphaned) {
-        state = fail(ErrorCode::unavailable, "agent: the supervisor is silent");
+      if (state) {
+        state = look_for_silence();
       }
     }
     if (!state) {
@@ -60,6 +66,13 @@ class Agent {
     }
     if (!end_leftovers(settings_.run, std::numeric_limits<int>::max(), std::chrono::seconds(5))) {
       spdlog::error("agent: {}: ranks do not end", settings_.node);
+    }
+    if (host_lost_ && !settings_.job.empty()) {
+      // The job's other nodes find the same at the same time: most of them then see it said.
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::random_device()() % kMostApart));
+      if (const Status told = slurm_report_lost_host(settings_.job); !told) {
+        spdlog::error("agent: {}: {}", settings_.node, told.error().message);
+      }
     }
     remove_dead_segments("/dev/shm", host_name(), kSegmentAge);
   }
@@ -109,6 +122,24 @@ class Agent {
     return clear();
   }
 
+  // A supervisor that hangs (a file server that does not answer, a debugger) is waited for; one
+  // whose host does not even answer for it has given this node up by now.
+  [[nodiscard]] Status look_for_silence() {
+    const auto silent = Clock::now() - heard_;
+    if (silent > settings_.orphaned) {
+      return fail(ErrorCode::unavailable, "agent: the supervisor is silent");
+    }
+    if (silent <= settings_.silence || Clock::now() < next_look_) {
+      return {};
+    }
+    host_lost_ = !host_answers(settings_.supervisor, settings_.answer);
+    next_look_ = Clock::now() + settings_.silence;
+    if (host_lost_) {
+      return fail(ErrorCode::unavailable, "agent: the supervisor's host does not answer");
+    }
+    return {};
+  }
+
   // Tried again with every beat while something does not end, so that the supervisor still hears
   // us.
   [[nodiscard]] Status clear() {
@@ -123,6 +154,8 @@ class Agent {
   Channel channel_;
   int signal_fd_;
   Clock::time_point heard_;
+  Clock::time_point next_look_;
+  bool host_lost_ = false;
   int clearing_ = 0;
   bool noticed_ = false;
   bool terminated_ = false;

@@ -21,12 +21,19 @@ struct AgentSettings {
   std::string node;        ///< SLURMD_NODENAME or the host's name
   /// Written by whatever watches for a reclaim: {"deadline": "2026-01-31T23:59:59Z"}.
   std::filesystem::path notice = "/run/autocloud-burst/notice";
-  /// Without a word from the supervisor for so long, it is gone for good.
+  /// Without a word from the supervisor for so long, its host is asked for any sign of life,
+  std::chrono::seconds silence{3};
+  /// which it may take so long to give. Without one, host and supervisor are lost.
+  std::chrono::seconds answer{3};
+  /// Without a word for so long, the supervisor is gone for good, whatever its host does.
   std::chrono::seconds orphaned{30};
+  /// The burst whose batch host is said to be lost; empty: not one, or not under Slurm.
+  std::string job;
 };
 
 /// Runs until the supervisor says "end" or is gone; then this node's ranks are ended and the memory
-/// folder is removed. An error if it could not start. `signal_fd` is a signalfd for SIGTERM.
+/// folder is removed. Where its host is gone with it, Slurm is told. An error if it could not
+/// start. `signal_fd` is a signalfd for SIGTERM.
 [[nodiscard]] Status run_agent(const AgentSettings& settings, int signal_fd);
 
 /// The seconds left by a notice file's content; nullopt if it holds no deadline.

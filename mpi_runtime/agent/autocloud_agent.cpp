@@ -50,6 +50,10 @@ int run_main(int argc, char** argv) {
   settings.run = run;
   settings.memory = env.memory;
   settings.node = env.node;
+  const char* job = std::getenv("SLURM_JOB_ID");
+  if (job != nullptr && std::getenv("AUTOCLOUD_BURST") != nullptr) {
+    settings.job = job;
+  }
   if (const auto ended = run_agent(settings, signal_fd); !ended) {
     spdlog::error("{}", ended.error().message);
     return 1;

@@ -45,33 +45,35 @@ bool wait_for(int fd, short what, Clock::time_point deadline) {
   }
 }
 
-Result<UniqueFd> connect_to(const addrinfo& target, Clock::time_point deadline) {
+/// 0, or the error of an attempt to connect: ETIMEDOUT where nothing has answered by the deadline.
+int try_to_connect(int fd, const addrinfo& target, Clock::time_point deadline) {
+  if (::connect(fd, target.ai_addr, target.ai_addrlen) == 0) {
+    return 0;
+  }
+  if (errno != EINPROGRESS) {
+    return errno;
+  }
+  if (!wait_for(fd, POLLOUT, deadline)) {
+    return ETIMEDOUT;
+  }
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+Result<UniqueFd> new_socket(const addrinfo& target) {
   UniqueFd fd(::socket(
       target.ai_family, target.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, target.ai_protocol));
   if (!fd) {
     return fail_errno("socket");
   }
-  const int yes = 1;
-  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  if (::connect(fd.get(), target.ai_addr, target.ai_addrlen) == 0) {
-    return fd;
-  }
-  if (errno != EINPROGRESS) {
-    return fail(ErrorCode::unavailable, "connect: error " + std::to_string(errno));
-  }
-  if (!wait_for(fd.get(), POLLOUT, deadline)) {
-    return fail(ErrorCode::unavailable, "connect: no answer in time");
-  }
-  int error = 0;
-  socklen_t size = sizeof error;
-  ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error != 0) {
-    return fail(ErrorCode::unavailable, "connect: error " + std::to_string(error));
-  }
   return fd;
 }
 
-Result<UniqueFd> connect_once(const std::string& address, Clock::time_point deadline) {
+using Targets = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+Result<Targets> look_up(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos) {
     return fail(ErrorCode::invalid, "report: supervisor " + address + ": must be host:port");
@@ -84,11 +86,34 @@ Result<UniqueFd> connect_once(const std::string& address, Clock::time_point dead
   if (status != 0) {
     return fail(ErrorCode::unavailable, ::gai_strerror(status));
   }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> targets(found, &::freeaddrinfo);
-  return connect_to(*targets, deadline);
+  return Targets(found, &::freeaddrinfo);
+}
+
+Result<UniqueFd> connect_once(const std::string& address, Clock::time_point deadline) {
+  ACB_TRY_ASSIGN(const Targets targets, look_up(address));
+  ACB_TRY_ASSIGN(UniqueFd fd, new_socket(*targets));
+  const int yes = 1;
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if (const int error = try_to_connect(fd.get(), *targets, deadline); error != 0) {
+    return fail(ErrorCode::unavailable, "connect: error " + std::to_string(error));
+  }
+  return fd;
 }
 
 }  // namespace
+
+bool host_answers(const std::string& address, milliseconds limit) {
+  const auto targets = look_up(address);
+  if (!targets) {
+    return true;  // that is this host's trouble, as is the next
+  }
+  const auto fd = new_socket(**targets);
+  if (!fd) {
+    return true;
+  }
+  const int error = try_to_connect(fd->get(), **targets, Clock::now() + limit);
+  return error == 0 || error == ECONNREFUSED || error == ECONNRESET;
+}
 
 Result<Channel> Channel::open(const std::string& address,
                               const std::string& secret,

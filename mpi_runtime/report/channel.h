@@ -13,6 +13,10 @@
 
 namespace acb::train {
 
+/// Whether the host of "host:port" gives any answer within `limit`: it takes a connection, also for
+/// a program that hangs, or refuses it. False where there is no route, no power, no network.
+[[nodiscard]] bool host_answers(const std::string& address, std::chrono::milliseconds limit);
+
 class Channel {
  public:
   /// Connects to "host:port" and goes through the handshake, within `limit`, trying again while

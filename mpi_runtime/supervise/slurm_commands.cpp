@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_runtime/supervise/slurm_commands.h"
 
+#include "base/lost_host.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "mpi_runtime/supervise/nodes.h"
@@ -14,6 +15,10 @@ namespace {
 constexpr std::chrono::milliseconds kQueryLimit{2500};
 // A busy slurmctld answers late, and nothing is gained by giving up on a requeue sooner.
 constexpr std::chrono::milliseconds kRequeueLimit{8000};
+// scancel tries again for a while where another node's signal is still under way: one is enough.
+constexpr std::chrono::milliseconds kSignalLimit{2000};
+// Another node of the job has said the same so short a time ago.
+constexpr std::chrono::seconds kSaidJustNow{30};
 
 Result<std::string> ask_squeue(const std::string& job, const std::vector<std::string>& options) {
   std::vector<std::string> arguments = {"squeue", "-h", "-j", job};
@@ -32,6 +37,45 @@ Result<std::string> ask_squeue(const std::string& job, const std::vector<std::st
   return output;
 }
 
+/// What follows "NAME=" in scontrol's text: up to the next space.
+std::string field_of(std::string_view text, const std::string& name) {
+  for (const std::string& line : split(text, '\n')) {
+    for (const std::string& entry : split(line, ' ')) {
+      if (entry.starts_with(name + "=")) {
+        return std::string(trim(entry.substr(name.size() + 1)));
+      }
+    }
+  }
+  return "";
+}
+
+/// The user's comment, which may hold spaces: a line of its own.
+std::string comment_of(std::string_view text) {
+  constexpr std::string_view kName = "Comment=";
+  for (const std::string& line : split(text, '\n')) {
+    if (const std::string_view entry = trim(line); entry.starts_with(kName)) {
+      return std::string(entry.substr(kName.size()));
+    }
+  }
+  return "";
+}
+
+/// How often Slurm has started this job again, as it told this process.
+std::int64_t restarts_here() {
+  const char* count = std::getenv("SLURM_RESTART_COUNT");
+  return parse_integer("SLURM_RESTART_COUNT", count == nullptr ? "0" : count, 0, 1 << 30)
+      .value_or(0);
+}
+
+Status run_command(const std::vector<std::string>& arguments, std::chrono::milliseconds limit) {
+  ACB_TRY_ASSIGN(const Finished finished, run_process({.arguments = arguments}, limit));
+  if (finished.exit_code != 0) {
+    return fail(ErrorCode::unavailable,
+                arguments[0] + " " + arguments[1] + ": " + std::string(trim(finished.output)));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> slurm_job_nodes(const std::string& job) {
@@ -45,28 +89,20 @@ Result<std::optional<std::chrono::seconds>> slurm_time_left(const std::string& j
 }
 
 bool was_cancelled(std::string_view job_line, std::int64_t restarts) {
-  const auto field = [&](const std::string& name) -> std::string {
-    for (const std::string& entry : split(job_line, ' ')) {
-      if (entry.starts_with(name + "=")) {
-        return std::string(trim(entry.substr(name.size() + 1)));
-      }
-    }
-    return "";
-  };
-  const std::string state = field("JobState");
+  const std::string state = field_of(job_line, "JobState");
   if (state != "COMPLETING") {
     return state == "CANCELLED";
   }
-  const auto count = parse_integer("Restarts", field("Restarts"), 0, 1 << 30);
+  const auto count = parse_integer("Restarts", field_of(job_line, "Restarts"), 0, 1 << 30);
   if (count && *count > restarts) {
     return false;  // Slurm has put it back itself
   }
-  if (const std::string preempted = field("PreemptTime");
+  if (const std::string preempted = field_of(job_line, "PreemptTime");
       !preempted.empty() && preempted != "None") {
     return false;
   }
-  const auto ran = parse_time_left(field("RunTime"));
-  const auto limit = parse_time_left(field("TimeLimit"));
+  const auto ran = parse_time_left(field_of(job_line, "RunTime"));
+  const auto limit = parse_time_left(field_of(job_line, "TimeLimit"));
   const bool timed_out = ran && *ran && limit && *limit && **ran >= **limit;
   return !timed_out;
 }
@@ -74,10 +110,7 @@ bool was_cancelled(std::string_view job_line, std::int64_t restarts) {
 Status slurm_requeue(const std::string& job) {
   const auto shown =
       run_process({.arguments = {"scontrol", "show", "job", "--oneliner", job}}, kQueryLimit);
-  const char* count = std::getenv("SLURM_RESTART_COUNT");
-  const auto restarts =
-      parse_integer("SLURM_RESTART_COUNT", count == nullptr ? "0" : count, 0, 1 << 30);
-  if (shown && shown->exit_code == 0 && was_cancelled(shown->output, restarts.value_or(0))) {
+  if (shown && shown->exit_code == 0 && was_cancelled(shown->output, restarts_here())) {
     return fail(ErrorCode::denied, "job " + job + " was cancelled");
   }
   ACB_TRY_ASSIGN(const Finished finished,
@@ -91,6 +124,40 @@ Status slurm_requeue(const std::string& job) {
   }
   return fail(ErrorCode::unavailable,
               "scontrol requeue " + job + ": " + std::string(trim(finished.output)));
+}
+
+std::optional<std::string> lost_host_comment(std::string_view job_text,
+                                             std::int64_t restarts,
+                                             WallTime now) {
+  const LostHost lost{restarts, field_of(job_text, "BatchHost"), now};
+  if (field_of(job_text, "JobState") != "RUNNING" || lost.host.empty() ||
+      field_of(job_text, "Restarts") != std::to_string(restarts)) {
+    return std::nullopt;
+  }
+  const std::string comment = comment_of(job_text);
+  const auto said = acb::lost_host(comment);
+  if (said && said->restart == lost.restart && said->host == lost.host &&
+      now - said->at < kSaidJustNow) {
+    return std::nullopt;
+  }
+  return with_lost_host(comment, lost);
+}
+
+Status slurm_report_lost_host(const std::string& job) {
+  ACB_TRY_ASSIGN(const Finished shown,
+                 run_process({.arguments = {"scontrol", "show", "job", job}}, kRequeueLimit));
+  if (shown.exit_code != 0) {
+    return fail(ErrorCode::unavailable,
+                "scontrol show job " + job + ": " + std::string(trim(shown.output)));
+  }
+  const auto comment = lost_host_comment(shown.output, restarts_here(), wall_now());
+  if (!comment) {
+    return {};
+  }
+  ACB_TRY(
+      run_command({"scontrol", "update", "jobid=" + job, "comment=" + *comment}, kRequeueLimit));
+  const Status sent = run_command({"scancel", "--batch", "--signal=CONT", job}, kSignalLimit);
+  return sent || sent.error().code == ErrorCode::timeout ? Status() : sent;
 }
 
 std::vector<std::string> srun_on_node(const std::string& node,

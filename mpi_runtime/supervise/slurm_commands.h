@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/text.h"
 
 #include <chrono>
 #include <cstdint>
@@ -28,6 +29,16 @@ namespace acb::train {
 /// other than the user is told by the run time, the preemption time, or a restart count above
 /// `restarts`.
 [[nodiscard]] bool was_cancelled(std::string_view job_line, std::int64_t restarts);
+/// For a node that no longer reaches the job's batch host: says so in the job's comment
+/// (base/lost_host.h), for the daemon, and sends the batch script a signal that changes nothing:
+/// slurmctld thereby tries the host at once, instead of at its next ping, and marks it if it does
+/// not answer. Nothing is done for a job that does not run, has been started again, or where
+/// another node has just said it.
+[[nodiscard]] Status slurm_report_lost_host(const std::string& job);
+/// The comment for that, from `scontrol show job`; nullopt: nothing is to be said.
+[[nodiscard]] std::optional<std::string> lost_host_comment(std::string_view job_text,
+                                                           std::int64_t restarts,
+                                                           WallTime now);
 /// srun's command line for one process on one node, beside whatever runs there, and untouched by
 /// the loss of others.
 [[nodiscard]] std::vector<std::string> srun_on_node(const std::string& node,

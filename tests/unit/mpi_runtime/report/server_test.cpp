@@ -166,6 +166,25 @@ TEST_F(ServerTest, AClientThatReadsNothingIsDropped) {
   EXPECT_TRUE(heard("gone"));
 }
 
+TEST_F(ServerTest, AHostAnswersWhateverItsProgramDoes) {
+  EXPECT_TRUE(host_answers(address(), milliseconds(1000)));      // takes it, though nobody polls
+  EXPECT_TRUE(host_answers("127.0.0.1:1", milliseconds(1000)));  // refuses it
+
+  // A full queue drops what comes: no answer at all, as from a host without power.
+  const UniqueFd deaf(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* generic = reinterpret_cast<sockaddr*>(&place);
+  socklen_t size = sizeof place;
+  ASSERT_EQ(::bind(deaf.get(), generic, size), 0);
+  ASSERT_EQ(::listen(deaf.get(), 0), 0);
+  ASSERT_EQ(::getsockname(deaf.get(), generic, &size), 0);
+  const int port = ntohs(place.sin_port);
+  const UniqueFd first = raw_connection(port);
+  EXPECT_FALSE(host_answers("127.0.0.1:" + std::to_string(port), milliseconds(300)));
+}
+
 TEST(Reporter, IsSilentWithoutASupervisor) {
   auto reporter = Reporter::connect({}, 0, 1);
   ASSERT_TRUE(reporter);

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace acb::train {
 namespace {
 
@@ -155,6 +157,35 @@ TEST(WasCancelled, TellsTheUsersEndFromSlurmsOwn) {
         Case{"JobState=CANCELLED Restarts=0", true},
         Case{"", false}}) {
     EXPECT_EQ(was_cancelled(tried.line, 0), tried.cancelled) << tried.line;
+  }
+}
+
+TEST(LostHostComment, IsSaidOncePerStartOfARunningJob) {
+  const WallTime now = *parse_time("time", "2026-01-31T12:00:00Z");
+  const std::string mark = "autocloud: start 1 lost own-0 2026-01-31T12:00:00Z";
+  const auto shown = [](const std::string& state, int restarts, const std::string& comment) {
+    return "JobId=7 JobName=a b\n   JobState=" + state +
+           " Reason=None\n   Requeue=1 Restarts=" + std::to_string(restarts) +
+           " BatchFlag=1\n   BatchHost=own-0\n" +
+           (comment.empty() ? "" : "   Comment=" + comment + "\n") +
+           "   AdminComment=autocloud:v1 burst=2 own=1\n";
+  };
+  const std::string said = "autocloud: start 1 lost own-0 2026-01-31T11:59:";
+  const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
+      {"no comment", shown("RUNNING", 1, ""), mark},
+      {"a comment", shown("RUNNING", 1, "my words"), "my words; " + mark},
+      {"said just now", shown("RUNNING", 1, "x; " + said + "31Z"), ""},
+      {"said before", shown("RUNNING", 1, "x; " + said + "29Z"), "x; " + mark},
+      {"an earlier start",
+       shown("RUNNING", 1, "autocloud: start 0 lost own-0 2026-01-31T11:59:59Z"),
+       mark},
+      {"another start since", shown("RUNNING", 2, ""), ""},
+      {"it ends", shown("COMPLETING", 1, ""), ""},
+      {"it waits", shown("PENDING", 1, ""), ""},
+      {"no answer", "", ""},
+  };
+  for (const auto& [name, job, comment] : cases) {
+    EXPECT_EQ(lost_host_comment(job, 1, now).value_or(""), comment) << name;
   }
 }
 
