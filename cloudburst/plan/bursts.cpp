@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bursts: opened when seen in Slurm, started or given up as a whole, and their jobs' start time and
 // comment.
+#include "base/lost_host.h"
 #include "cloudburst/plan/draft.h"
 
 #include <algorithm>
@@ -83,6 +84,41 @@ void configure(Draft& draft, const Draft::Labelled& labelled) {
        burst.state == BurstState::failed ? burst.reason : waiting_for(draft, labelled, burst));
 }
 
+/// Whether the job's other nodes have said a moment ago that they no longer reach the batch host.
+bool is_missed(const Draft& draft, const SlurmJob& job) {
+  const auto lost = lost_host(job.comment);
+  return lost && lost->restart == job.restart && lost->host == job.batch_host &&
+         std::chrono::abs(draft.now - lost->at) <= draft.policy.lost_host_holds;
+}
+
+/// Slurm gives a node up after SlurmdTimeout, 300 s as a rule; and then, with kill_on_node_fail
+/// off, lets a job without its batch host run on for ever. Two ways have to agree that a host is
+/// lost before its time: from slurmctld and from the job's nodes. Either alone may be cut while the
+/// job is well. Other jobs on the node are spared.
+void watch_batch_host(Draft& draft, const SlurmJob& job) {
+  if (!std::count(job.nodes.begin(), job.nodes.end(), job.batch_host)) {
+    if (draft.call({.kind = CallKind::requeue, .job = job.id})) {
+      draft.event(job.id, "", "requeued: its batch host " + job.batch_host + " is lost");
+    }
+    return;
+  }
+  if (!is_missed(draft, job)) {
+    return;
+  }
+  draft.look_soon();
+  const std::vector<BatchHost>& hosts = draft.view.slurm->batch_hosts;
+  const auto host = std::find_if(hosts.begin(), hosts.end(), [&](const BatchHost& candidate) {
+    return candidate.name == job.batch_host;
+  });
+  if (host == hosts.end() || host->down || host->responding || host->shared) {
+    return;
+  }
+  // Slurm's own words for such a node: with ReturnToService=1 it comes back by itself for no other.
+  if (draft.call({.kind = CallKind::set_down, .nodes = {host->name}, .text = "Not responding"})) {
+    draft.event(job.id, host->name, "set down: it answers neither slurmctld nor the job's nodes");
+  }
+}
+
 void run(Draft& draft, const Draft::Labelled& labelled) {
   const SlurmJob& job = *labelled.job;
   Burst& burst = draft.edit_burst(burst_id(job));
@@ -94,12 +130,8 @@ void run(Draft& draft, const Draft::Labelled& labelled) {
     draft.event(job.id, "", "started on " + std::to_string(job.nodes.size()) + " nodes");
   }
   tell(draft, job, burst, "");
-  // With kill_on_node_fail off, Slurm lets a job without its batch host run on for ever.
-  if (job.batch && !job.batch_host.empty() &&
-      !std::count(job.nodes.begin(), job.nodes.end(), job.batch_host)) {
-    if (draft.call({.kind = CallKind::requeue, .job = job.id})) {
-      draft.event(job.id, "", "requeued: its batch host " + job.batch_host + " is lost");
-    }
+  if (job.batch && !job.batch_host.empty()) {
+    watch_batch_host(draft, job);
   }
 }
 

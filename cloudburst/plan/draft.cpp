@@ -275,7 +275,7 @@ Plan Draft::finish() {
       plan_.changes.bursts.push_back(burst);
     }
   }
-  plan_.moving = !plan_.calls.empty() || !plan_.changes.empty() ||
+  plan_.moving = plan_.moving || !plan_.calls.empty() || !plan_.changes.empty() ||
                  std::any_of(live_.begin(),
                              live_.end(),
                              [&](const std::string& key) {

@@ -73,6 +73,8 @@ class Draft {
   /// Adds the call unless one with its subject is under way or planned already.
   bool call(Call call);
   void event(std::uint32_t job, std::string node, std::string text);
+  /// Something is about to change in Slurm that is to be seen at once.
+  void look_soon() { plan_.moving = true; }
 
   /// Rows that differ from the ledger's, and the calls.
   [[nodiscard]] Plan finish();

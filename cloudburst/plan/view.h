@@ -33,6 +33,7 @@ struct SlurmJob {
   std::vector<std::string> nodes;  ///< allocated; empty while pending
   std::string batch_host;
   std::string admin_comment;
+  std::string comment;  ///< the user's own
   WallTime submit{};
   std::optional<WallTime> begin;       ///< does not start before this
   std::chrono::seconds time_limit{0};  ///< 0: none
@@ -50,11 +51,20 @@ struct SlurmNode {
   bool responding = true;
 };
 
+/// An own node that runs the script of a burst.
+struct BatchHost {
+  std::string name;
+  bool down = false;
+  bool responding = true;  ///< to slurmctld
+  bool shared = false;     ///< another job has it too
+};
+
 /// Nodes are loaded before jobs, so that a node that seems unowned was so at the earlier time.
 struct SlurmPicture {
   std::vector<SlurmJob> jobs;
   std::vector<SlurmNode> nodes;  ///< only those that are ours
-  WallTime at{};                 ///< when loading began
+  std::vector<BatchHost> batch_hosts;
+  WallTime at{};  ///< when loading began
 };
 
 struct CloudPicture {
@@ -86,6 +96,9 @@ struct Policy {
   /// A create call whose outcome is unknown may still arrive this long after it was sent; longer
   /// than any call lasts plus the cloud's own 60 s.
   std::chrono::seconds settle{120};
+  /// How long a job's nodes are believed that they have lost the batch host: longer than slurmctld
+  /// needs to find that it does not answer (12 s), and as far as clocks may differ.
+  std::chrono::seconds lost_host_holds{60};
   int most_attempts = 12;  ///< leases tried per node of one burst
 };
 

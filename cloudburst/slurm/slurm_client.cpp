@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <utility>
 
 namespace acb::cloud {
@@ -66,6 +67,7 @@ SlurmJob job_of(const slurm_job_info_t& info) {
   job.nodes = hosts_of(info.nodes);
   job.batch_host = text_of(info.batch_host);
   job.admin_comment = text_of(info.admin_comment);
+  job.comment = text_of(info.comment);
   job.submit = time_of(info.submit_time);
   if (info.eligible_time > 0) {
     job.begin = time_of(info.eligible_time);
@@ -144,10 +146,47 @@ class SlurmClient::Messages {
         picture.jobs.push_back(std::move(job));
       }
     }
+    picture.batch_hosts = batch_hosts(picture.jobs);
     return picture;
   }
 
  private:
+  /// Those of the bursts that run.
+  [[nodiscard]] std::vector<BatchHost> batch_hosts(const std::vector<SlurmJob>& jobs) const {
+    std::map<std::string, BatchHost> hosts;
+    for (const SlurmJob& job : jobs) {
+      if (job.batch && job.phase == JobPhase::running && parse_label(job.admin_comment)) {
+        hosts[job.batch_host].name = job.batch_host;
+      }
+    }
+    if (hosts.empty()) {
+      return {};
+    }
+    for (std::uint32_t i = 0; i < nodes_->record_count; ++i) {
+      if (const auto host = hosts.find(text_of(nodes_->node_array[i].name)); host != hosts.end()) {
+        const SlurmNode node = node_of(nodes_->node_array[i]);
+        host->second.down = node.down;
+        host->second.responding = node.responding;
+      }
+    }
+    std::map<std::string, int> users;
+    for (std::uint32_t i = 0; i < jobs_->record_count; ++i) {
+      const slurm_job_info_t& info = jobs_->job_array[i];
+      const JobPhase phase = phase_of(info.job_state);
+      if (phase != JobPhase::pending && phase != JobPhase::ended) {
+        for (const std::string& node : hosts_of(info.nodes)) {
+          ++users[node];
+        }
+      }
+    }
+    std::vector<BatchHost> found;
+    for (auto& [name, host] : hosts) {
+      host.shared = users[name] > 1;
+      found.push_back(std::move(host));
+    }
+    return found;
+  }
+
   std::unique_ptr<node_info_msg_t, FreeNodes> nodes_;
   std::unique_ptr<job_info_msg_t, FreeJobs> jobs_;
 };

@@ -18,6 +18,7 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 FakeSlurm::FakeSlurm(int nodes, WallTime now) {
+  own.name = kOwnNode;
   for (int i = 0; i < nodes; ++i) {
     SlurmNode node;
     node.name = "burst-" + std::to_string(i);
@@ -190,8 +191,12 @@ void FakeSlurm::set_down(const std::vector<std::string>& names,
                          const std::string& reason,
                          WallTime now) {
   for (const std::string& name : names) {
-    nodes_.at(name).down = true;
-    nodes_.at(name).reason = reason;
+    if (name == kOwnNode) {
+      own = BatchHost{.name = kOwnNode};  // the next start is on another one
+    } else {
+      nodes_.at(name).down = true;
+      nodes_.at(name).reason = reason;
+    }
     for (auto& [id, job] : jobs_) {
       if (has(job.seen.nodes, name)) {
         if (job.seen.phase == JobPhase::configuring) {
@@ -235,6 +240,10 @@ void FakeSlurm::lose_batch_host(std::uint32_t id) {
   std::erase(jobs_.at(id).seen.nodes, kOwnNode);
 }
 
+void FakeSlurm::set_user_comment(std::uint32_t id, const std::string& comment) {
+  jobs_.at(id).seen.comment = comment;
+}
+
 void FakeSlurm::order(const std::string& kind,
                       const std::vector<std::string>& hosts,
                       WallTime now) {
@@ -256,6 +265,7 @@ SlurmPicture FakeSlurm::picture(WallTime now) const {
   for (const auto& [name, node] : nodes_) {
     picture.nodes.push_back(node);
   }
+  picture.batch_hosts.push_back(own);
   for (const auto& [id, job] : jobs_) {
     picture.jobs.push_back(job.seen);
   }

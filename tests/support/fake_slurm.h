@@ -40,6 +40,10 @@ class FakeSlurm {
   void set_address(const std::string& name, const std::string& address);
   /// The batch host leaves the job, as when an own node dies.
   void lose_batch_host(std::uint32_t job);
+  /// What the job's user has written.
+  void set_user_comment(std::uint32_t job, const std::string& comment);
+  /// The own node of all jobs: as slurmctld sees it.
+  BatchHost own;
 
   [[nodiscard]] SlurmPicture picture(WallTime now) const;
   [[nodiscard]] const std::map<std::uint32_t, Job>& jobs() const { return jobs_; }

@@ -3,6 +3,8 @@
 // name has two machines, jobs run in the end, and everything is given back.
 #include "tests/support/fleet.h"
 
+#include "base/lost_host.h"
+
 #include <gtest/gtest.h>
 
 namespace acb::cloud {
@@ -110,6 +112,46 @@ TEST(Fleet, AJobWithoutItsBatchHostIsRequeuedAndStartsAgainWithoutTheHold) {
   fleet.run(seconds(20));
   EXPECT_EQ(fleet.slurm.jobs().at(job).starts, 2);
   EXPECT_EQ(fleet.count(CallKind::create), 2);  // the same machines serve again
+}
+
+struct Sight {
+  const char* name;
+  bool responding;
+  bool shared;
+  const char* host;
+  std::uint32_t restart;
+  seconds ago;
+  bool requeued;
+};
+
+TEST(Fleet, ABatchHostIsGivenUpOnceSlurmctldAndTheJobsNodesAgree) {
+  const Sight sights[] = {
+      {"both miss it", false, false, "own-0", 0, seconds(0), true},
+      {"slurmctld reaches it", true, false, "own-0", 0, seconds(0), false},
+      {"the nodes say nothing", false, false, "", 0, seconds(0), false},
+      {"they mean another host", false, false, "own-1", 0, seconds(0), false},
+      {"they said so of another start", false, false, "own-0", 1, seconds(0), false},
+      {"they said so long ago", false, false, "own-0", 0, seconds(61), false},
+      {"another job is on it", false, true, "own-0", 0, seconds(0), false},
+  };
+  for (const Sight& sight : sights) {
+    Fleet fleet(4, 4);
+    const auto job = fleet.slurm.submit(2, seconds(120), fleet.now);
+    fleet.run(seconds(40));
+    ASSERT_EQ(phase(fleet, job), JobPhase::running);
+    fleet.slurm.own.responding = sight.responding;
+    fleet.slurm.own.shared = sight.shared;
+    if (*sight.host != '\0') {
+      fleet.slurm.set_user_comment(
+          job, with_lost_host("words", {sight.restart, sight.host, fleet.now - sight.ago}));
+    }
+    fleet.run(seconds(20));
+    const FakeSlurm::Job& after = fleet.slurm.jobs().at(job);
+    EXPECT_EQ(after.starts, sight.requeued ? 2 : 1) << sight.name;
+    EXPECT_EQ(after.seen.restart, sight.requeued ? 1U : 0U) << sight.name;
+    EXPECT_EQ(fleet.count(CallKind::set_down), sight.requeued ? 1 : 0) << sight.name;
+    EXPECT_EQ(fleet.count(CallKind::create), 2) << sight.name;
+  }
 }
 
 TEST(Fleet, WithoutCapacityTheUserReadsWhyAndTheJobRunsOnceThereIsSome) {
