@@ -24,7 +24,7 @@ struct AgentSettings {
   /// Without a word from the supervisor for so long, its host is asked for any sign of life,
   std::chrono::seconds silence{3};
   /// which it may take so long to give. Without one, host and supervisor are lost.
-  std::chrono::seconds answer{3};
+  std::chrono::seconds answer{2};
   /// Without a word for so long, the supervisor is gone for good, whatever its host does.
   std::chrono::seconds orphaned{30};
   /// The burst whose batch host is said to be lost; empty: not one, or not under Slurm.
