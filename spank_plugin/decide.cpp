@@ -123,7 +123,7 @@ Result<std::uint32_t> grown(std::string_view what, std::uint32_t count, const Si
 }
 
 Status scale_tasks(const JobRequest& job, const Sizes& sizes, Rewrite& rewrite) {
-  if (!job.batch && (job.tasks.value_or(1) > 1 || job.tasks_per_node)) {
+  if (!job.batch && (job.tasks || job.tasks_per_node)) {
     // salloc has its shell's SLURM_NTASKS made before the controller is asked.
     return refuse(
         std::string(job.tasks_per_node ? "--ntasks-per-node" : "--ntasks") +

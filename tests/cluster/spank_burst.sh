@@ -67,6 +67,7 @@ refused "in the constraint" -C 'a|b' --autocloud-burst=1
 refused "only bursts run there" -p batch-burst
 refused "must be one of" --autocloud-burst=1 --autocloud-gpu=rtx
 matches "$(fails as_user ctl salloc -N2 -n2 --autocloud-burst=1 true)" "not in salloc" "salloc -n"
+matches "$(fails as_user ctl salloc -N1 -n1 --autocloud-burst=1 true)" "not in salloc" "salloc -n 1"
 matches "$(fails as_user ctl srun --autocloud-burst=1 true)" "start the job with sbatch" "srun"
 equal "$(on ctl squeue -h | wc -l)" "$((before + 1))" "jobs in the queue"
 

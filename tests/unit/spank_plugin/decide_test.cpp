@@ -196,6 +196,12 @@ TEST(DecideSubmit, RefusesWhatCannotBeABurstWithReasonAndWayOut) {
          j.batch = false;
          j.tasks = 4;
        }},
+      // salloc sends no count of its own: one task is what its user wrote.
+      {"--ntasks" + salloc,
+       [](auto& j) {
+         j.batch = false;
+         j.tasks = 1;
+       }},
       {"--ntasks-per-node" + salloc,
        [](auto& j) {
          j.batch = false;
