@@ -113,6 +113,16 @@ Result<int> run_all(Options& options) {
   return supervise(run);
 }
 
+int tell_usage(const CLI::App& app, const CLI::ParseError& error) {
+  for (const std::string& word : app.remaining()) {
+    if (word.starts_with('-') && word != "--") {
+      say("'" + word + "': no option of autocloud-run; the mpirun line stands behind --");
+      return 2;
+    }
+  }
+  return app.exit(error) == 0 ? 0 : 2;
+}
+
 int run_main(int argc, char** argv) {
   // Before any thread exists, so that all inherit it: the signals are read from a descriptor.
   sigset_t taken;
@@ -128,7 +138,7 @@ int run_main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return tell_usage(app, error);
   }
   const auto code = run_all(options);
   if (!code) {

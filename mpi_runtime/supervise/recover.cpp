@@ -185,6 +185,13 @@ void Stepper::judge() {
   restart_on(left, lost);
 }
 
+// No rank has ever reported, and mpirun's line has ended as if all were well, or could not be run
+// (126 and 127 are a shell's codes for that): it is the line that is wrong.
+bool Stepper::is_hopeless() const {
+  const int code = s_.loss->program_exit;
+  return s_.best_step == 0 && s_.ranks.empty() && (code == 0 || code == 126 || code == 127);
+}
+
 bool Stepper::gives_up(bool same_nodes) {
   if (s_.best_step > s_.best_before) {
     s_.fruitless = 0;
@@ -200,6 +207,13 @@ void Stepper::restart_on(const std::vector<std::string>& nodes,
       lost.empty() ? s_.loss->what : (lost.size() == 1 ? "node " : "nodes ") + join(lost, ", ");
   if (nodes.empty()) {
     fail_run(kExitFailed, what + " lost (" + s_.loss->why + "), and no node is left");
+    return;
+  }
+  if (lost.empty() && is_hopeless()) {
+    fail_run(
+        kExitFailed,
+        fmt::format(
+            "{}: {}; not started again, since that would end the same way", what, s_.loss->why));
     return;
   }
   if (gives_up(lost.empty())) {

@@ -69,6 +69,7 @@ class Stepper {
   void watch_limit();
   void judge();
   void restart_on(const std::vector<std::string>& nodes, const std::vector<std::string>& lost);
+  [[nodiscard]] bool is_hopeless() const;
   [[nodiscard]] bool gives_up(bool same_nodes);
   void save_and_exit(const std::string& reason, Seconds left);
   void end_saving();

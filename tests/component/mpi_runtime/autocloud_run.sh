@@ -133,8 +133,9 @@ case $case in
   silent-program)
     program=/bin/true
     start --
-    finish 86
-    grep -q 'before any rank reported' "$folder/stderr" || die "not explained"
+    finish 1
+    grep -q 'before any rank reported.*not started again' "$folder/stderr" || die "not explained"
+    [ "$(count restart)" -eq 0 ] || die "$(count restart) restarts of what cannot go better"
     ;;
   sigterm)
     fake_slurm 3600

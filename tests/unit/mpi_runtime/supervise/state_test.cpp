@@ -273,6 +273,28 @@ TEST(Supervision, AnExitCodeOfZeroWithoutDoneIsALoss) {
   EXPECT_EQ(run.started().size(), 2U);
 }
 
+TEST(Supervision, DoesNotRepeatALineThatEndsWellOrCannotRunBeforeAnyRankReports) {
+  for (const int code : {0, 126, 127}) {
+    Script run({"a", "b"});
+    run.agents_join();
+    run.give(MpirunEnded{code});
+    run.pass(1);
+    EXPECT_EQ(run.exit_code(), kExitFailed);
+    EXPECT_EQ(run.started().size(), 1U);
+    EXPECT_THAT(run.said(), testing::HasSubstr("before any rank reported"));
+  }
+}
+
+TEST(Supervision, RepeatsALineThatEndedWellWithItsNode) {
+  Script run({"a", "b"});
+  run.agents_join();
+  run.kill_node("b");
+  run.give(MpirunEnded{0});
+  run.pass(8);
+  EXPECT_FALSE(run.exit_code());
+  EXPECT_EQ(run.started().back(), Names{"a"});
+}
+
 TEST(Supervision, WaitsForMpirunsWordAboutARankThatEnded) {
   Script run({"a", "b"});
   run.up_and_training(3);
