@@ -235,7 +235,7 @@ std::optional<Offer> offer_from(const Json& json) {
   offer.offer_id = text_of(json, "offer_id");
   const std::optional<Money> price =
       json.is_object() ? money_of(json, "price_per_hour") : std::nullopt;
-  if (offer.offer_id.empty() || !price) {
+  if (offer.offer_id.empty() || !price || *price < Money()) {
     return std::nullopt;
   }
   offer.gpu_type = text_of(json, "gpu_type");

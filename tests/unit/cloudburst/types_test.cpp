@@ -121,6 +121,7 @@ TEST(OfferFrom, NeedsAnIdAndAPrice) {
   for (const char* text : {"[]",
                            R"({"offer_id":"o"})",
                            R"({"price_per_hour":"1"})",
+                           R"({"offer_id":"o","price_per_hour":"-1"})",
                            R"({"offer_id":"o","price_per_hour":"cheap"})"}) {
     EXPECT_FALSE(offer_from(*parse_json("test", text))) << text;
   }
