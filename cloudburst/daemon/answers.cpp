@@ -91,7 +91,9 @@ Json burst_answer(const Snapshot& snapshot, const Burst& burst, const UserName& 
       continue;
     }
     leases.push_back(&lease);
-    cost += lease.cost;
+    if (lease.made_for == burst.id) {  // one that was taken over is paid by its first job
+      cost += lease.cost;
+    }
     currency = lease.currency;
     nodes.push_back(node_of_burst(lease));
   }

@@ -155,6 +155,17 @@ TEST(StatusAnswer, NodesHaveRegisteredOnceTheLastHas) {
   EXPECT_EQ(answer["user"], "u5001");
 }
 
+TEST(StatusAnswer, AMachineThatWasTakenOverIsPaidByItsFirstJob) {
+  const BurstId next{8, 0, kNow};
+  Lease lease = lease_of(kFirst, LeaseState::up);
+  lease.owner = next;
+  const Snapshot snapshot = snapshot_of(
+      {burst_of(kFirst, BurstState::ended), burst_of(next, BurstState::started)}, {lease});
+  EXPECT_EQ(status_of(snapshot, 7)[0]["cost"], "0.24");
+  EXPECT_EQ(status_of(snapshot, 8)[0]["cost"], "0.00");
+  EXPECT_EQ(status_of(snapshot, 8)[0]["nodes"].size(), 1U);
+}
+
 TEST(LeasesAnswer, ShowsLeasesToTheirUserAndHoldsMoneyForLiveOnes) {
   struct Case {
     Asker asker;
