@@ -92,6 +92,12 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (const auto words = app.remaining(); app.get_subcommands().empty() && !words.empty()) {
+      std::fprintf(stderr,
+                   "autocloud: '%s': must be one of status, nodes, leases, cost\n",
+                   words.front().c_str());
+      return 2;
+    }
     return app.exit(error) == 0 ? EXIT_SUCCESS : 2;
   }
   const auto text = view(app.get_subcommands().front()->get_name(), arguments);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -57,7 +58,9 @@ std::vector<Row> rows_of(const Json& list, const std::vector<const char*>& names
     for (const char* name : names) {
       const std::string_view text(name);
       const bool is_time = text == "since" || text == "from" || text == "to";
-      row.push_back(is_time ? clock_cell(entry, name) : cell(entry, name));
+      row.push_back(is_time          ? clock_cell(entry, name)
+                    : text == "cost" ? price_cell(entry, name)
+                                     : cell(entry, name));
     }
     rows.push_back(std::move(row));
   }
@@ -79,11 +82,13 @@ std::string reason_text(const Json& reason) {
 }
 
 std::string one_burst(const Json& burst, WallTime now) {
-  std::string text = fmt::format("job {} (start {}): {}, {} rented nodes wanted\n",
+  const std::string wanted = cell(burst, "wanted");
+  std::string text = fmt::format("job {} (start {}): {}, {} rented node{} wanted\n",
                                  cell(burst, "job"),
                                  cell(burst, "restart"),
                                  cell(burst, "state"),
-                                 cell(burst, "wanted"));
+                                 wanted,
+                                 wanted == "1" ? "" : "s");
   if (const auto reason = burst.find("reason"); reason != burst.end() && reason->is_object()) {
     text += "  reason: " + reason_text(*reason) + "\n";
   }
@@ -140,6 +145,17 @@ std::string nodes_view(const Json& reply) {
 }
 
 std::string leases_view(const Json& reply) {
+  // The daemon's order is that of its keys, where the tenth try comes before the second.
+  std::vector<Json> leases = list_in(reply, "leases");
+  std::stable_sort(leases.begin(), leases.end(), [](const Json& a, const Json& b) {
+    const auto place = [](const Json& lease) {
+      return std::tuple(json_or<std::int64_t>(lease, "job", 0),
+                        json_or<std::int64_t>(lease, "restart", 0),
+                        json_or<std::string>(lease, "node", ""),
+                        json_or<std::int64_t>(lease, "attempt", 0));
+    };
+    return place(a) < place(b);
+  });
   return format_table({"JOB",
                        "START",
                        "NODE",
@@ -154,7 +170,7 @@ std::string leases_view(const Json& reply) {
                        "TO",
                        "BILLED S",
                        "COST"},
-                      rows_of(list_in(reply, "leases"),
+                      rows_of(leases,
                               {"job",
                                "restart",
                                "node",

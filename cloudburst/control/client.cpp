@@ -64,7 +64,8 @@ Result<UniqueFd> connect_to(const std::filesystem::path& socket, Clock::time_poi
     }
     if (errno != EAGAIN && errno != EINTR) {
       return fail(ErrorCode::unavailable,
-                  "autocloudd: not running: nobody listens on " + socket.string());
+                  "autocloudd: not running here: nobody listens on " + socket.string() +
+                      "; ask on the controller, where autocloudd runs");
     }
     // The daemon's backlog is full; the kernel gives no event for room in it.
     if (left_until(deadline) <= milliseconds(0)) {

@@ -177,6 +177,9 @@ Result<SetFolder> find_set(const fs::path& path) {
   if (manifest.error().code != ErrorCode::not_found) {
     return tl::unexpected<Error>(manifest.error());
   }
+  if (std::error_code error; !fs::exists(path, error) && !error) {
+    return fail(ErrorCode::not_found, "checkpoint: " + path.string() + ": there is no such folder");
+  }
   std::vector<SetFolder> sets = list_sets(path);
   if (sets.empty()) {
     return fail(ErrorCode::not_found, "checkpoint: " + path.string() + ": no committed set");

@@ -54,14 +54,14 @@ std::string hash_of(std::span<const std::byte> bytes) {
 Result<std::shared_ptr<const std::byte>> map_file(const std::string& name, std::size_t& size) {
   const UniqueFd fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) {
-    return fail_errno("data: opening: " + name);
+    return fail_errno("data.path: " + name);
   }
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) {
     return fail_errno("data: examining: " + name);
   }
   if (status.st_size == 0) {
-    return fail(ErrorCode::invalid, "data: " + name + ": the file is empty");
+    return fail(ErrorCode::invalid, "data.path: " + name + ": the file is empty");
   }
   size = static_cast<std::size_t>(status.st_size);
   void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);

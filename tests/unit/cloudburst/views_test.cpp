@@ -37,6 +37,21 @@ TEST(Views, ShowWhateverComesWithoutControlCharacters) {
             "NODE  STATE  SLURM  JOB  START  INSTANCE  ADDRESS  SINCE\n");
 }
 
+TEST(StatusView, CountsOneNodeAsOne) {
+  const Json one{{"bursts", {{{"job", 1}, {"restart", 0}, {"state", "renting"}, {"wanted", 1}}}}};
+  EXPECT_EQ(status_view(one, WallTime()),
+            "job 1 (start 0): renting, 1 rented node wanted\n  cost so far: -\n");
+}
+
+TEST(LeasesView, PutsTheTenthTryBehindTheSecondAndNamesTheCurrency) {
+  const auto reply = parse_json("test", R"({"leases":[
+    {"job":7,"restart":0,"node":"b-0","attempt":10,"cost":"0.10","currency":"USD"},
+    {"job":7,"restart":0,"node":"b-0","attempt":2,"cost":"0.20","currency":"USD"}]})");
+  const std::string text = leases_view(*reply);
+  ASSERT_NE(text.find("0.20 USD"), std::string::npos) << text;
+  EXPECT_LT(text.find("0.20 USD"), text.find("0.10 USD"));
+}
+
 TEST(CostOfLeases, AddsExactlyByJob) {
   const auto reply = parse_json("test", R"({"leases":[
     {"job":7,"user":"ada","billed_s":60,"cost":"0.1","currency":"USD"},
