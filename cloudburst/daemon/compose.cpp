@@ -23,6 +23,19 @@ std::string replace_all(std::string text, std::string_view what, std::string_vie
 
 }  // namespace
 
+Status check_template(const Config& config) {
+  const auto text = read_file(config.user_data_template, kTemplateLimit);
+  if (!text) {
+    return fail_with("provider.user_data_template", text.error());
+  }
+  if (text->find("@JOIN_SECRET@") == std::string::npos) {
+    return fail(ErrorCode::invalid,
+                "provider.user_data_template: " + config.user_data_template.string() +
+                    ": must hold @JOIN_SECRET@, without which no node gets in");
+  }
+  return {};
+}
+
 Status compose_request(Lease& lease, const Config& config, const JoinPlace& join, WallTime ends) {
   ACB_TRY_ASSIGN(std::string user_data, read_file(config.user_data_template, kTemplateLimit));
   const std::string secret = new_join_secret();

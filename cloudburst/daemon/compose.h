@@ -23,4 +23,8 @@ struct JoinPlace {
                                      const JoinPlace& join,
                                      WallTime ends);
 
+/// That the site's template can be read and lets a node in: told at the start, not with the first
+/// job.
+[[nodiscard]] Status check_template(const Config& config);
+
 }  // namespace acb::cloud

@@ -2,6 +2,7 @@
 // autocloudd: rents nodes for bursts and gives them back. Runs in the foreground until SIGTERM.
 #include "cloudburst/config/config.h"
 #include "cloudburst/control/server.h"
+#include "cloudburst/daemon/compose.h"
 #include "cloudburst/daemon/harden.h"
 #include "cloudburst/daemon/reconciler.h"
 #include "cloudburst/join/join_server.h"
@@ -107,6 +108,7 @@ void block_end_signals() {
 Status serve(const Config& config, Secret key) {
   ACB_TRY_ASSIGN(Policy policy, policy_of(config));
   ACB_TRY_ASSIGN(const std::vector<std::string> nodes, expand_hosts(config.cloud_nodes));
+  ACB_TRY(check_template(config));
   ACB_TRY(make_places(config));
   ACB_TRY_ASSIGN(const UniqueFd lock, lock_single(config.state_folder / "lock"));
   ACB_TRY_ASSIGN(std::string munge_key, munge_key_of(config));

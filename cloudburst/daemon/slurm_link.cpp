@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cloudburst/daemon/slurm_link.h"
 
+#include "base/text.h"
+
 #include <spdlog/spdlog.h>
 
 #include <deque>
@@ -53,6 +55,7 @@ struct SlurmLink::State {
   bool look = true;
   bool stopping = false;
   bool ended = false;
+  bool checked = false;  ///< whether Slurm knows our nodes; the link's thread alone
 };
 
 SlurmLink::SlurmLink(SlurmClient client, std::function<void(Seen)> seen)
@@ -118,6 +121,13 @@ void SlurmLink::serve(State& state) {
     lock.unlock();
     auto picture = state.client.load();
     const bool seen = picture.has_value();
+    if (seen && !state.checked) {
+      state.checked = true;
+      if (const auto missing = state.client.missing(*picture); !missing.empty()) {
+        spdlog::warn("nodes.cloud: {}: not in slurm.conf; no job can get them",
+                     join(missing, ", "));
+      }
+    }
     state.seen({std::move(picture),
                 seen ? std::exchange(done, {}) : std::vector<Call>(),
                 seen ? std::exchange(refused, {}) : std::vector<Call>()});

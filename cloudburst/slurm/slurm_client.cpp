@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace acb::cloud {
@@ -259,6 +260,14 @@ Result<SlurmPicture> SlurmClient::load() {
   SlurmPicture picture = messages_->picture(ours_);
   picture.at = at;
   return picture;
+}
+
+std::vector<std::string> SlurmClient::missing(const SlurmPicture& picture) const {
+  std::set<std::string> names(ours_.begin(), ours_.end());
+  for (const SlurmNode& node : picture.nodes) {
+    names.erase(node.name);
+  }
+  return {names.begin(), names.end()};
 }
 
 Status SlurmClient::set_address(const std::string& node, const std::string& address) {

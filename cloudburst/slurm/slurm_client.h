@@ -28,6 +28,9 @@ class SlurmClient {
   /// last call is not sent again. `unavailable` where slurmctld does not answer.
   [[nodiscard]] Result<SlurmPicture> load();
 
+  /// Those of our nodes that slurm.conf does not have.
+  [[nodiscard]] std::vector<std::string> missing(const SlurmPicture& picture) const;
+
   [[nodiscard]] Status set_address(const std::string& node, const std::string& address);
   /// At once: running jobs without kill_on_node_fail shrink, configuring ones are requeued.
   [[nodiscard]] Status set_down(const std::vector<std::string>& nodes, const std::string& reason);
