@@ -120,5 +120,17 @@ TEST_F(Compose, RefusesWhatCannotBeSentAndLeavesTheLeaseAsItIs) {
   }
 }
 
+TEST_F(Compose, ATemplateThatLetsNobodyInIsToldAtTheStart) {
+  EXPECT_TRUE(check_template(config_));
+  write("@NODE@ @JOIN_URL@");
+  const auto closed = check_template(config_);
+  ASSERT_FALSE(closed);
+  EXPECT_NE(closed.error().message.find("must hold @JOIN_SECRET@"), std::string::npos);
+  std::filesystem::remove(template_);
+  const auto absent = check_template(config_);
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().message.find("provider.user_data_template: "), 0U);
+}
+
 }  // namespace
 }  // namespace acb::cloud
