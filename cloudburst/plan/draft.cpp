@@ -63,9 +63,6 @@ void Draft::index_jobs() {
         continue;
       }
       jobs_on_[node].push_back(&job);
-      if (holds_nodes(job)) {
-        owners_[node] = &job;
-      }
     }
   }
 }
@@ -78,8 +75,19 @@ const Draft::Labelled* Draft::bursting_job(const BurstId& id) const {
 }
 
 const SlurmJob* Draft::owner(const std::string& node) const {
-  const auto found = owners_.find(node);
-  return found == owners_.end() ? nullptr : found->second;
+  const auto found = jobs_on_.find(node);
+  if (found == jobs_on_.end()) {
+    return nullptr;
+  }
+  const Lease* lease = live_lease(node);
+  const SlurmJob* owner = nullptr;
+  for (const SlurmJob* job : found->second) {
+    if (holds_nodes(*job) &&
+        (owner == nullptr || (lease != nullptr && burst_id(*job) == lease->owner))) {
+      owner = job;
+    }
+  }
+  return owner;
 }
 
 bool Draft::is_completing_on(const std::string& node) const {
@@ -233,7 +241,9 @@ void Draft::fail_burst(const BurstId& id, std::string reason, std::optional<Erro
       std::chrono::ceil<std::chrono::seconds>(now + delay_after(burst.fails, cls, policy));
   event(id.job, "", "burst given up: " + burst.reason);
   for (const std::string& key : std::vector<std::string>(live_)) {
-    if (find(key)->owner == id) {
+    const Lease& lease = *find(key);
+    // Another job on it keeps the machine, and gets the lease once this one has left.
+    if (lease.owner == id && is_all_of(lease.node, id)) {
       give_back(key, "its burst was given up");
     }
   }

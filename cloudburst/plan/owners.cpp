@@ -44,6 +44,9 @@ void serve(Draft& draft, const std::string& key, const SlurmJob& job) {
   }
   if (labelled != nullptr &&
       (labelled->label.gpu_type != old.gpu_type || labelled->market != old.market)) {
+    if (!draft.is_all_of(old.node, id)) {
+      return;  // somebody else's job is on it
+    }
     draft.give_back(key, "job " + std::to_string(job.id) + " wants another kind of machine");
     return;
   }

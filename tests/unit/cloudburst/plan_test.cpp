@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single decisions, from pictures made by hand: what the fleets of fleet_test.cpp do not come to.
+#include "cloudburst/plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace acb::cloud {
+namespace {
+
+using std::chrono::seconds;
+
+/// Two cloud nodes that are on, and whatever jobs and leases a test puts there.
+struct Scene {
+  WallTime now{std::chrono::sys_days{std::chrono::year{2026} / 1 / 1}};
+  Policy policy;
+  Book book;
+  SlurmPicture slurm;
+  CloudPicture cloud;
+  std::set<std::string> busy;
+  std::map<std::string, WallTime> unowned;
+
+  Scene() {
+    policy.cluster = "scene";
+    policy.default_gpu = "a100-80gb";
+    slurm.at = now;
+    for (const char* name : {"burst-0", "burst-1"}) {
+      SlurmNode node;
+      node.name = name;
+      node.allocated = true;
+      slurm.nodes.push_back(node);
+    }
+    cloud.offers_at = cloud.offers_asked = cloud.list_asked = now;
+  }
+
+  SlurmJob& add_job(std::uint32_t id, JobPhase phase, std::vector<std::string> nodes) {
+    SlurmJob job;
+    job.id = id;
+    job.uid = 1000 + id;
+    job.phase = phase;
+    job.admin_comment = "autocloud:v1 burst=" + std::to_string(nodes.size()) + " own=1";
+    nodes.emplace_back("own-0");
+    job.nodes = std::move(nodes);
+    job.submit = job.begin.emplace(now - seconds(100));
+    job.time_limit = std::chrono::hours(1);
+    slurm.jobs.push_back(job);
+    return slurm.jobs.back();
+  }
+
+  Lease& add_lease(const std::string& node, const SlurmJob& job) {
+    Lease lease;
+    lease.made_for = {job.id, job.restart, job.submit};
+    lease.owner = lease.made_for;
+    lease.node = node;
+    lease.attempt = 1;
+    lease.key = "scene/" + std::to_string(job.id) + "/0/" + node + "/1";
+    lease.state = LeaseState::up;
+    lease.gpu_type = "a100-80gb";
+    lease.market = Market::spot;
+    lease.allocation_id = "a-" + node;
+    lease.created = now - seconds(60);
+    lease.checked = lease.next_try = now;
+    lease.deadline = now + seconds(200);
+    return book.leases[lease.key] = lease;
+  }
+
+  Plan decide() {
+    return plan({&book, &slurm, &cloud, &busy, &unowned, now}, policy);
+  }
+};
+
+const Lease* changed(const Plan& plan, const std::string& key) {
+  const auto found =
+      std::find_if(plan.changes.leases.begin(), plan.changes.leases.end(), [&](const Lease& lease) {
+        return lease.key == key;
+      });
+  return found == plan.changes.leases.end() ? nullptr : &*found;
+}
+
+bool calls(const Plan& plan, CallKind kind) {
+  return std::any_of(
+      plan.calls.begin(), plan.calls.end(), [&](const Call& call) { return call.kind == kind; });
+}
+
+TEST(Plan, AMachineIsNotTakenFromUnderAJobByAnotherKindOnItsNode) {
+  Scene scene;
+  const SlurmJob first = scene.add_job(1, JobPhase::running, {"burst-0"});
+  scene.add_job(2, JobPhase::running, {"burst-0"}).admin_comment += " market=on-demand";
+  const std::string key = scene.add_lease("burst-0", first).key;
+  EXPECT_EQ(changed(scene.decide(), key), nullptr);
+  // Nor where the order of the jobs is another.
+  std::swap(scene.slurm.jobs[0], scene.slurm.jobs[1]);
+  EXPECT_EQ(changed(scene.decide(), key), nullptr);
+}
+
+TEST(Plan, ABurstThatIsGivenUpLeavesTheMachinesOfOthersOnItsNodes) {
+  Scene scene;
+  // The second burst's owns the lease that both use, and its other node is on without a lease.
+  const SlurmJob first = scene.add_job(1, JobPhase::running, {"burst-0"});
+  const SlurmJob second = scene.add_job(2, JobPhase::configuring, {"burst-0", "burst-1"});
+  const std::string key = scene.add_lease("burst-0", second).key;
+  const Plan plan = scene.decide();
+  ASSERT_TRUE(std::any_of(plan.changes.bursts.begin(), plan.changes.bursts.end(), [](const auto& b) {
+    return b.id.job == 2 && b.state == BurstState::failed;
+  }));
+  EXPECT_EQ(changed(plan, key), nullptr);
+  EXPECT_FALSE(calls(plan, CallKind::release));
+  for (const Call& call : plan.calls) {
+    EXPECT_FALSE(call.kind == CallKind::power_down_force &&
+                 std::count(call.nodes.begin(), call.nodes.end(), "burst-0"));
+  }
+  // Once it has left, the machine serves the other job.
+  scene.book.apply(plan.changes);
+  scene.slurm.jobs.pop_back();
+  const Plan next = scene.decide();
+  ASSERT_NE(changed(next, key), nullptr);
+  EXPECT_EQ(changed(next, key)->owner.job, first.id);
+  EXPECT_EQ(changed(next, key)->state, LeaseState::up);
+}
+
+}  // namespace
+}  // namespace acb::cloud
