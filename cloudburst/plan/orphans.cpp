@@ -96,6 +96,16 @@ void reopen(Draft& draft, const Lease& gone, const Allocation& allocation) {
   draft.edit(gone.key) = observe(std::move(lease), allocation, draft.now);
 }
 
+/// A machine that came and went behind the back of its closed row: its bill is written there.
+void book(Draft& draft, const Lease& gone, const Allocation& allocation) {
+  Lease lease = gone;
+  lease.state = LeaseState::releasing;
+  draft.event(lease.made_for.job,
+              lease.node,
+              "billed: " + allocation.allocation_id + " was rented after all, and is over");
+  draft.edit(gone.key) = observe(std::move(lease), allocation, draft.now);
+}
+
 void look_at(Draft& draft, const Allocation& allocation, WallTime asked) {
   Lease named = lease_of(draft, allocation);
   const Lease* lease = draft.find(named.key);
@@ -109,7 +119,9 @@ void look_at(Draft& draft, const Allocation& allocation, WallTime asked) {
       draft.edit(named.key) = observe(*lease, allocation, draft.now);
     }
   } else if (allocation.is_over()) {
-    return;
+    if (lease != nullptr && lease->allocation_id.empty()) {
+      book(draft, *lease, allocation);
+    }
   } else if (lease == nullptr) {
     take_in(draft, std::move(named), allocation);
   } else if (!is_settled_since(*lease, asked)) {

@@ -135,7 +135,12 @@ Lease after_create(Lease lease,
     case ErrorClass::auth:
     case ErrorClass::bad_request:
     case ErrorClass::gone:
-      close_unmade(lease, now);
+      if (error.unsure) {
+        lease.unanswered = true;
+        lease.next_try = now;
+      } else {
+        close_unmade(lease, now);
+      }
       break;
   }
   return lease;
@@ -157,7 +162,8 @@ Lease after_look_up(Lease lease,
     // The call may still be on its way: plan() closes the lease once that is ruled out.
     lease.doubtful = true;
     lease.next_try = now + kLookAgain;
-  } else if (lease.error_class == ErrorClass::conflict) {
+  } else if (lease.error_class == ErrorClass::conflict ||
+             lease.error_class == ErrorClass::no_capacity) {
     close_unmade(lease, now);
   } else {
     lease.unanswered = false;

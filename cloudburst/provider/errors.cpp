@@ -142,6 +142,7 @@ CloudError classify(int status,
     error.message = tidy(std::string(trim(body.substr(0, kLongestMessage))));
   }
   error.cls = class_of(status, error.code, error.message);
+  error.unsure = error.cls == ErrorClass::no_capacity && status >= 500;
   if (error.code.empty()) {
     error.code = "http_" + std::to_string(status);
   }

@@ -34,6 +34,9 @@ struct [[nodiscard]] CloudError {
   std::string request_id;  ///< empty where the provider gave none
   std::optional<std::chrono::seconds> retry_after;
   std::string allocation_id;  ///< with conflict, where told
+  /// "No capacity" in a server error: its words are a guess, so the key is looked up before that is
+  /// believed.
+  bool unsure = false;
 };
 
 template <typename T>

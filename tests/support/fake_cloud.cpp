@@ -75,6 +75,12 @@ CloudResult<Allocation> FakeCloud::allocate(const std::string& key, WallTime now
   if (chance(faults.no_capacity)) {
     return tl::unexpected(error_of(ErrorClass::no_capacity, "insufficient_capacity"));
   }
+  if (chance(faults.made_though_full)) {
+    make(key, now);
+    CloudError error = error_of(ErrorClass::no_capacity, "internal");
+    error.unsure = true;
+    return tl::unexpected(error);
+  }
   if (chance(faults.refused)) {
     return tl::unexpected(error_of(ErrorClass::auth, "unauthorized"));
   }

@@ -22,6 +22,7 @@ class FakeCloud {
     double lost_reply = 0;    ///< no answer, but it happened
     double late = 0;          ///< no answer, and it happens up to 60 s later
     double no_capacity = 0;
+    double made_though_full = 0;  ///< a server error that speaks of capacity, and it happened
     double refused = 0;  ///< auth
     double never_boots = 0;
     double taken_per_minute = 0;

@@ -66,6 +66,13 @@ TEST(Classify, TheBodysCodeDecidesThenItsWordsThenTheStatus) {
   }
 }
 
+TEST(Classify, DoubtsAServerErrorThatSpeaksOfCapacity) {
+  EXPECT_TRUE(classify(500, body("internal", "gateway at capacity"), "", "").unsure);
+  EXPECT_TRUE(classify(503, body("insufficient_capacity"), "", "").unsure);
+  EXPECT_FALSE(classify(409, body("insufficient_capacity"), "", "").unsure);
+  EXPECT_FALSE(classify(502, "", "", "").unsure);  // ambiguous: doubted anyway
+}
+
 TEST(Classify, KeepsTheProvidersWordsAndNumbers) {
   const CloudError error = classify(
       409,

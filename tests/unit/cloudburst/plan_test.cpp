@@ -65,16 +65,13 @@ struct Scene {
     return book.leases[lease.key] = lease;
   }
 
-  Plan decide() {
-    return plan({&book, &slurm, &cloud, &busy, &unowned, now}, policy);
-  }
+  Plan decide() { return plan({&book, &slurm, &cloud, &busy, &unowned, now}, policy); }
 };
 
 const Lease* changed(const Plan& plan, const std::string& key) {
-  const auto found =
-      std::find_if(plan.changes.leases.begin(), plan.changes.leases.end(), [&](const Lease& lease) {
-        return lease.key == key;
-      });
+  const auto found = std::find_if(plan.changes.leases.begin(),
+                                  plan.changes.leases.end(),
+                                  [&](const Lease& lease) { return lease.key == key; });
   return found == plan.changes.leases.end() ? nullptr : &*found;
 }
 
@@ -101,9 +98,10 @@ TEST(Plan, ABurstThatIsGivenUpLeavesTheMachinesOfOthersOnItsNodes) {
   const SlurmJob second = scene.add_job(2, JobPhase::configuring, {"burst-0", "burst-1"});
   const std::string key = scene.add_lease("burst-0", second).key;
   const Plan plan = scene.decide();
-  ASSERT_TRUE(std::any_of(plan.changes.bursts.begin(), plan.changes.bursts.end(), [](const auto& b) {
-    return b.id.job == 2 && b.state == BurstState::failed;
-  }));
+  ASSERT_TRUE(
+      std::any_of(plan.changes.bursts.begin(), plan.changes.bursts.end(), [](const auto& b) {
+        return b.id.job == 2 && b.state == BurstState::failed;
+      }));
   EXPECT_EQ(changed(plan, key), nullptr);
   EXPECT_FALSE(calls(plan, CallKind::release));
   for (const Call& call : plan.calls) {
@@ -117,6 +115,35 @@ TEST(Plan, ABurstThatIsGivenUpLeavesTheMachinesOfOthersOnItsNodes) {
   ASSERT_NE(changed(next, key), nullptr);
   EXPECT_EQ(changed(next, key)->owner.job, first.id);
   EXPECT_EQ(changed(next, key)->state, LeaseState::up);
+}
+
+TEST(Plan, ABillOfAMachineThatWasThoughtNeverMadeIsBooked) {
+  Scene scene;
+  Lease& lease = scene.add_lease("burst-0", scene.add_job(1, JobPhase::ended, {"burst-0"}));
+  lease.state = LeaseState::gone;
+  lease.closed = scene.now - seconds(30);
+  lease.allocation_id.clear();
+  Allocation over;
+  over.allocation_id = "a-7";
+  over.status = AllocationStatus::released;
+  over.tags = {{"job", "1"}, {"restart", "0"}, {"node", "burst-0"}, {"attempt", "1"}};
+  Instance instance;
+  instance.instance_id = "i-7";
+  instance.status = InstanceStatus::released;
+  instance.billed_s = 60;
+  instance.cost = Money::from_micros(50'000);
+  over.instances.push_back(instance);
+  scene.cloud.listed = {over};
+  scene.cloud.listed_at = scene.now;
+  const Plan plan = scene.decide();
+  const Lease* booked = changed(plan, lease.key);
+  ASSERT_NE(booked, nullptr);
+  EXPECT_EQ(booked->state, LeaseState::gone);
+  EXPECT_EQ(booked->instance_id, "i-7");
+  EXPECT_EQ(booked->billed_s, 60);
+  EXPECT_EQ(booked->cost, instance.cost);
+  scene.book.apply(plan.changes);
+  EXPECT_EQ(changed(scene.decide(), lease.key), nullptr);
 }
 
 }  // namespace
