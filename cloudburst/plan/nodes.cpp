@@ -93,7 +93,9 @@ void see_to_lease(Draft& draft, const SlurmNode& node) {
     draft.give_back(key, "Slurm has powered the node down");
     return;
   }
-  if (!lease->address.empty() && node.address != lease->address && !is_off(node)) {
+  // A node that has registered has told its address itself, which may lie inside a tunnel.
+  if (!lease->address.empty() && node.address != lease->address && node.powering_up &&
+      !is_off(node)) {
     draft.call({.kind = CallKind::set_address, .nodes = {node.name}, .text = lease->address});
   }
 }

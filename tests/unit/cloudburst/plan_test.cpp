@@ -146,5 +146,18 @@ TEST(Plan, ABillOfAMachineThatWasThoughtNeverMadeIsBooked) {
   EXPECT_EQ(changed(scene.decide(), lease.key), nullptr);
 }
 
+TEST(Plan, AnAddressIsSetBeforeTheNodeRegistersAndNeverAfter) {
+  Scene scene;
+  Lease& lease = scene.add_lease("burst-0", scene.add_job(1, JobPhase::configuring, {"burst-0"}));
+  lease.state = LeaseState::booting;
+  lease.address = "10.99.0.7";
+  scene.slurm.nodes[0].address = "burst-0";
+  scene.slurm.nodes[0].powering_up = true;
+  EXPECT_TRUE(calls(scene.decide(), CallKind::set_address));
+  scene.slurm.nodes[0].powering_up = false;
+  scene.slurm.nodes[0].address = "192.168.7.7";  // inside the site's tunnel
+  EXPECT_FALSE(calls(scene.decide(), CallKind::set_address));
+}
+
 }  // namespace
 }  // namespace acb::cloud
