@@ -148,7 +148,8 @@ void wait_for_start(Draft& draft, const Draft::Labelled& labelled) {
     const WallTime begin = job.begin.value_or(now_s);
     const bool right = failed ? begin == target || (begin <= target && target <= draft.now)
                               : begin <= draft.now + std::chrono::seconds(1);
-    if (right) {
+    const bool wished = begin - job.submit > draft.policy.longest_hold;
+    if (right || wished) {
       burst.lifted = true;
     } else {
       draft.call({.kind = CallKind::set_start, .job = job.id, .at = target});

@@ -92,6 +92,9 @@ struct Policy {
   std::chrono::seconds unowned_grace{4};
   std::chrono::seconds first_delay{30};  ///< of a failed burst's job; doubles each time
   std::chrono::seconds last_delay{900};
+  /// A requeue holds a job for the life of a credential and a second (AuthInfo=cred_expire, 120 s).
+  /// A start later than this after the submit is somebody's wish.
+  std::chrono::seconds longest_hold{125};
   std::chrono::seconds offer_rest{60};  ///< after "no capacity"
   /// A create call whose outcome is unknown may still arrive this long after it was sent; longer
   /// than any call lasts plus the cloud's own 60 s.

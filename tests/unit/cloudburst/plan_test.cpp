@@ -159,5 +159,18 @@ TEST(Plan, AnAddressIsSetBeforeTheNodeRegistersAndNeverAfter) {
   EXPECT_FALSE(calls(scene.decide(), CallKind::set_address));
 }
 
+TEST(Plan, TheHoldOfARequeueIsLiftedButNoStartTimeThatSomebodyWants) {
+  Scene scene;
+  SlurmJob& job = scene.add_job(1, JobPhase::pending, {});
+  job.nodes.clear();
+  job.admin_comment = "autocloud:v1 burst=1 own=1";
+  job.restart = 1;
+  job.submit = scene.now - seconds(5);
+  job.begin = job.submit + seconds(121);
+  EXPECT_TRUE(calls(scene.decide(), CallKind::set_start));
+  job.begin = scene.now + std::chrono::hours(24);
+  EXPECT_FALSE(calls(scene.decide(), CallKind::set_start));
+}
+
 }  // namespace
 }  // namespace acb::cloud
