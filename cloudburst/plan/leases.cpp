@@ -14,6 +14,14 @@ constexpr std::chrono::milliseconds kUpCheck{3000};
 /// A release that was accepted and has not ended is sent again.
 constexpr std::chrono::seconds kReleaseAgain{30};
 
+/// Nothing new is rented for jobs that were last seen longer ago: slurmctld may be down.
+constexpr std::chrono::seconds kStale{30};
+
+bool may_create(const Draft& draft, const Lease& lease) {
+  return lease.owner.job != 0 && draft.view.slurm != nullptr &&
+         draft.now - draft.view.slurm->at <= kStale;
+}
+
 bool is_busy(const Draft& draft, const std::string& key) {
   return draft.is_busy("lease " + key);
 }
@@ -31,7 +39,7 @@ void step_wanted(Draft& draft, const std::string& key) {
   const Lease& lease = *draft.find(key);
   // A row without its request has not been written down yet.
   const bool is_written = draft.view.book->leases.contains(key) && !lease.request.empty();
-  if (is_written && lease.owner.job != 0) {
+  if (is_written && may_create(draft, lease)) {
     create(draft, key);
   }
 }
@@ -53,7 +61,7 @@ void step_creating(Draft& draft, const std::string& key) {
   }
   if (lease.unanswered) {
     draft.call({.kind = CallKind::look_up, .key = key});
-  } else if (lease.owner.job != 0) {
+  } else if (may_create(draft, lease)) {
     create(draft, key);
   }
 }

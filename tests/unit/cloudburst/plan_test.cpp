@@ -172,5 +172,17 @@ TEST(Plan, TheHoldOfARequeueIsLiftedButNoStartTimeThatSomebodyWants) {
   EXPECT_FALSE(calls(scene.decide(), CallKind::set_start));
 }
 
+TEST(Plan, NothingIsRentedFromAnOldPictureOfSlurm) {
+  Scene scene;
+  Lease& lease = scene.add_lease("burst-0", scene.add_job(1, JobPhase::configuring, {"burst-0"}));
+  lease.state = LeaseState::wanted;
+  lease.allocation_id.clear();
+  lease.request = "body";
+  scene.slurm.nodes[0].powering_up = true;
+  EXPECT_TRUE(calls(scene.decide(), CallKind::create));
+  scene.now += seconds(31);
+  EXPECT_FALSE(calls(scene.decide(), CallKind::create));
+}
+
 }  // namespace
 }  // namespace acb::cloud
