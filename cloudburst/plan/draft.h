@@ -34,8 +34,8 @@ class Draft {
   };
   [[nodiscard]] const std::vector<Labelled>& bursting_jobs() const { return labelled_; }
   [[nodiscard]] const Labelled* bursting_job(const BurstId& id) const;
-  /// The job that has the node, configuring or running; nullptr: none. Of several (a twin should not
-  /// share nodes) the one that the node's lease serves already, else the first.
+  /// The job that has the node, configuring or running; nullptr: none. Of several (a twin should
+  /// not share nodes) the one that the node's lease serves already, else the first.
   [[nodiscard]] const SlurmJob* owner(const std::string& node) const;
   /// Whether a job that has ended is still being cleaned up on the node.
   [[nodiscard]] bool is_completing_on(const std::string& node) const;
@@ -64,8 +64,8 @@ class Draft {
   [[nodiscard]] const Burst* burst(const BurstId& id) const;
   Burst& edit_burst(const BurstId& id);
   Burst& add_burst(Burst burst);
-  /// Gives the burst up: all that it alone has is given back, and its job waits for a growing delay.
-  /// Classes that only a person can mend wait the longest.
+  /// Gives the burst up: all that it alone has is given back, and its job waits for a growing
+  /// delay. Classes that only a person can mend wait the longest.
   void fail_burst(const BurstId& id, std::string reason, std::optional<ErrorClass> cls);
 
   // --- orders, calls, events

@@ -23,7 +23,7 @@ class FakeCloud {
     double late = 0;          ///< no answer, and it happens up to 60 s later
     double no_capacity = 0;
     double made_though_full = 0;  ///< a server error that speaks of capacity, and it happened
-    double refused = 0;  ///< auth
+    double refused = 0;           ///< auth
     double never_boots = 0;
     double taken_per_minute = 0;
     double forgets_release = 0;  ///< accepted, and nothing happens
