@@ -138,6 +138,23 @@ std::string slurm_state(const SlurmNode& node) {
   return node.responding ? text : text + '*';
 }
 
+bool has_node(const SlurmJob& job, const std::string& name) {
+  return std::find(job.nodes.begin(), job.nodes.end(), name) != job.nodes.end();
+}
+
+/// Whether the job may use the node: it is on, and its machine is this job's.
+bool is_ready(const Book& book, const SlurmJob& job, const SlurmNode& node) {
+  if (node.powering_up || node.powered_down || node.powering_down) {
+    return false;
+  }
+  const BurstId id{job.id, job.restart, job.submit};
+  return std::any_of(book.leases.begin(), book.leases.end(), [&](const auto& entry) {
+    const Lease& lease = entry.second;
+    return lease.node == node.name && lease.owner == id && lease.is_live() &&
+           lease.state != LeaseState::releasing;
+  });
+}
+
 }  // namespace
 
 Result<Json> status_answer(const Snapshot& snapshot,
@@ -223,26 +240,25 @@ Json nodes_answer(const Snapshot& snapshot, const Asker& asker) {
   return {{"nodes", std::move(nodes)}};
 }
 
-Json prolog_answer(const SlurmPicture* slurm,
+Json prolog_answer(const Snapshot& snapshot,
                    std::uint32_t job,
                    std::int64_t restart,
                    WallTime asked) {
-  if (slurm == nullptr || slurm->at <= asked) {
+  if (!snapshot.slurm || snapshot.slurm->at <= asked) {
     return {{"go", false}, {"restart", restart}};
   }
+  const SlurmPicture& slurm = *snapshot.slurm;
   const auto found = std::find_if(
-      slurm->jobs.begin(), slurm->jobs.end(), [&](const SlurmJob& seen) { return seen.id == job; });
-  if (found == slurm->jobs.end() || !parse_label(found->admin_comment) ||
+      slurm.jobs.begin(), slurm.jobs.end(), [&](const SlurmJob& seen) { return seen.id == job; });
+  if (found == slurm.jobs.end() || !parse_label(found->admin_comment) ||
       (restart >= 0 && found->restart != restart)) {
     return {{"go", true}, {"restart", restart}};
   }
-  const bool boots =
-      found->phase == JobPhase::configuring &&
-      std::any_of(slurm->nodes.begin(), slurm->nodes.end(), [&](const SlurmNode& node) {
-        return (node.powering_up || node.powered_down || node.powering_down) &&
-               std::find(found->nodes.begin(), found->nodes.end(), node.name) != found->nodes.end();
-      });
-  return {{"go", !boots}, {"restart", found->restart}};
+  const bool go = found->phase != JobPhase::configuring ||
+                  std::all_of(slurm.nodes.begin(), slurm.nodes.end(), [&](const SlurmNode& node) {
+                    return !has_node(*found, node.name) || is_ready(snapshot.book, *found, node);
+                  });
+  return {{"go", go}, {"restart", found->restart}};
 }
 
 }  // namespace acb::cloud

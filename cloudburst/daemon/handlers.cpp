@@ -98,7 +98,7 @@ Json Reconciler::prolog(const Json& request) {
       mailbox_->wake();
     }
   }
-  Json reply = prolog_answer(snapshot->slurm ? &*snapshot->slurm : nullptr, *job, restart, asked);
+  Json reply = prolog_answer(*snapshot, *job, restart, asked);
   if (json_or<bool>(reply, "go", false)) {
     const std::lock_guard lock(snapshot_mutex_);
     prologs_.erase(*job);

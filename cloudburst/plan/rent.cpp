@@ -162,24 +162,39 @@ void open_lease(Draft& draft,
   draft.add(std::move(lease));
 }
 
+/// Why a node that is on in Slurm cannot serve its new job. `last`: its newest lease, if any.
+std::string why_unusable(const Lease* last) {
+  if (last != nullptr && last->lost) {
+    return ": the cloud took it back while the others booted";
+  }
+  if (last != nullptr && last->state == LeaseState::releasing) {
+    return ": is still on, as a machine of an earlier job (" + last->gpu_type + ", " +
+           std::string(name_of(last->market)) + "), and is given back first";
+  }
+  if (last != nullptr && last->is_live()) {
+    return ": is the machine of job " + std::to_string(last->owner.job);
+  }
+  return ": is on in Slurm, but nothing is rented under its name";
+}
+
 /// The burst's nodes for which a lease has to be opened now. Gives the burst up where one cannot
 /// be.
 std::vector<std::string> missing_nodes(Draft& draft, const Burst& burst, const SlurmJob& job) {
   std::vector<std::string> missing;
   for (const std::string& node : job.nodes) {
     const SlurmNode* slurm = draft.slurm_node(node);
-    if (slurm == nullptr || draft.live_lease(node) != nullptr) {
+    const Lease* lease = draft.live_lease(node);
+    const bool serves =
+        lease != nullptr && lease->state != LeaseState::releasing && lease->owner == burst.id;
+    if (slurm == nullptr || serves) {
       continue;
     }
-    const bool is_on = !slurm->powering_up && !slurm->powered_down && !slurm->powering_down;
-    if (is_on) {
-      const Lease* last = draft.newest_lease(node);
-      draft.fail_burst(burst.id,
-                       node + (last != nullptr && last->lost
-                                   ? ": the cloud took it back while the others booted"
-                                   : ": is on in Slurm, but nothing is rented under its name"),
-                       std::nullopt);
+    if (!slurm->powering_up && !slurm->powered_down && !slurm->powering_down) {
+      draft.fail_burst(burst.id, node + why_unusable(draft.newest_lease(node)), std::nullopt);
       return {};
+    }
+    if (lease != nullptr) {
+      continue;  // rented anew once that machine is gone
     }
     if (is_hopeless(draft, burst, node)) {
       return {};

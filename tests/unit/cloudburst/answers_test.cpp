@@ -282,16 +282,47 @@ TEST(PrologAnswer, LetsGoOnceTheJobsNodesAreUp) {
             true,
             1},
        }) {
+    Lease serving;
+    serving.node = booting.name;
+    serving.state = LeaseState::up;
+    serving.owner = {job.id, job.restart, job.submit};
     SlurmPicture slurm;
     slurm.jobs = {job};
     slurm.nodes = {booting, elsewhere};
     slurm.at = kNow + c.seen_after;
     c.change(slurm.jobs[0], slurm.nodes[0]);
-    EXPECT_EQ(prolog_answer(&slurm, c.asks, c.restart, kNow),
+    Snapshot snapshot;
+    snapshot.book.leases["k"] = serving;
+    snapshot.slurm = slurm;
+    EXPECT_EQ(prolog_answer(snapshot, c.asks, c.restart, kNow),
               (Json{{"go", c.go}, {"restart", c.answered}}))
         << c.name;
   }
-  EXPECT_EQ(prolog_answer(nullptr, 7, 1, kNow), (Json{{"go", false}, {"restart", 1}}));
+  EXPECT_EQ(prolog_answer(Snapshot{}, 7, 1, kNow), (Json{{"go", false}, {"restart", 1}}));
+}
+
+TEST(PrologAnswer, ANodeThatIsOnIsWaitedForUntilItsMachineIsTheJobs) {
+  SlurmJob job;
+  job.id = 7;
+  job.phase = JobPhase::configuring;
+  job.admin_comment = "autocloud:v1 burst=1 own=1";
+  job.nodes = {"own-0", "burst-0"};
+  Snapshot snapshot;
+  snapshot.slurm.emplace();
+  snapshot.slurm->at = kNow + seconds(1);
+  snapshot.slurm->jobs = {job};
+  snapshot.slurm->nodes = {node_with("burst-0", {})};
+  const auto goes = [&] { return prolog_answer(snapshot, 7, 0, kNow)["go"].get<bool>(); };
+  EXPECT_FALSE(goes());  // nothing is rented under its name
+  Lease& lease = snapshot.book.leases["k"];
+  lease.node = "burst-0";
+  lease.state = LeaseState::up;
+  lease.owner = {6, 0, {}};
+  EXPECT_FALSE(goes());  // an earlier job's
+  lease.owner = {7, 0, {}};
+  EXPECT_TRUE(goes());
+  lease.state = LeaseState::releasing;
+  EXPECT_FALSE(goes());
 }
 
 }  // namespace

@@ -117,6 +117,30 @@ TEST(Plan, ABurstThatIsGivenUpLeavesTheMachinesOfOthersOnItsNodes) {
   EXPECT_EQ(changed(next, key)->state, LeaseState::up);
 }
 
+TEST(Plan, AMachineOfAnEarlierJobServesOnlyABurstThatWantsItsKind) {
+  for (const bool same : {true, false}) {
+    Scene scene;
+    SlurmJob gone = scene.add_job(1, JobPhase::ended, {"burst-0"});
+    const std::string key = scene.add_lease("burst-0", gone).key;
+    scene.slurm.jobs.clear();
+    SlurmJob& next = scene.add_job(2, JobPhase::configuring, {"burst-0"});
+    next.admin_comment += same ? " market=spot" : " market=on-demand";
+    const Plan plan = scene.decide();
+    ASSERT_NE(changed(plan, key), nullptr);
+    EXPECT_EQ(changed(plan, key)->state, same ? LeaseState::up : LeaseState::releasing);
+    EXPECT_EQ(changed(plan, key)->owner.job, same ? 2U : 1U);
+    EXPECT_EQ(calls(plan, CallKind::power_down_force), !same);
+    const auto& bursts = plan.changes.bursts;
+    ASSERT_EQ(bursts.size(), 1U);
+    EXPECT_EQ(bursts.front().state, same ? BurstState::open : BurstState::failed);
+    if (!same) {
+      EXPECT_EQ(bursts.front().reason,
+                "burst-0: is still on, as a machine of an earlier job (a100-80gb, spot), and is "
+                "given back first");
+    }
+  }
+}
+
 TEST(Plan, ABillOfAMachineThatWasThoughtNeverMadeIsBooked) {
   Scene scene;
   Lease& lease = scene.add_lease("burst-0", scene.add_job(1, JobPhase::ended, {"burst-0"}));
