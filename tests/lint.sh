@@ -7,6 +7,7 @@
 set -euo pipefail
 shopt -s lastpipe  # report counts in this shell, at the end of a pipe
 cd "$(dirname "$0")/.."
+contrib/install-deps.sh --check >/dev/null || contrib/install-deps.sh
 faults=0
 
 # report TITLE: prints what comes on stdin, if anything, under the title and counts it as a fault.
