@@ -42,7 +42,7 @@ certificate stranger
 (umask 077 && echo the-cloud-key >"$work/key" && echo another-key >"$work/wrong-key" && : >"$work/no-key")
 install -m 640 "$work/key" "$work/open-key"
 echo munge >"$work/munge.key"
-echo '@NODE@' >"$work/user-data.tmpl"
+echo '@NODE@ @JOIN_SECRET@' >"$work/user-data.tmpl"
 echo 'not a ledger, though longer than the header of one, which has a hundred bytes and begins otherwise' >"$work/text"
 printf '[offers.v]\ngpu_type = "v100-32gb"\nprice = "0.91"\n' >"$work/scenario.toml"
 mkdir -p "$work/readonly" "$work/corrupt"
