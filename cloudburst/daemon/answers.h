@@ -38,9 +38,10 @@ using UserName = std::function<std::string(uid_t)>;
                                  const UserName& name_of_user);
 [[nodiscard]] Json nodes_answer(const Snapshot& snapshot, const Asker& asker);
 
-/// {"go", "restart"}: whether PrologSlurmctld may return for the job: once none of its nodes boots and
-/// each rented one has a lease that serves this start of it, a node that was on before included.
-/// `asked` is when it first asked: an older picture may not show yet that the job has its nodes.
+/// {"go", "restart"}: whether PrologSlurmctld may return for the job: once none of its nodes boots
+/// and each rented one has a lease that serves this start of it, a node that was on before
+/// included. `asked` is when it first asked: an older picture may not show yet that the job has its
+/// nodes.
 [[nodiscard]] Json prolog_answer(const Snapshot& snapshot,
                                  std::uint32_t job,
                                  std::int64_t restart,
