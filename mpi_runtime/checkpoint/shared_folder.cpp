@@ -42,7 +42,7 @@ Status check_shared_folder(Communicator& comm,
   } else if (first && !mine) {
     mine = fail_with(prefix + "writing", mine.error());
   }
-  ACB_TRY_ASSIGN(const Status all, agree(comm, mine));
+  ACB_TRY_ASSIGN(Status all, agree(comm, mine));
   if (first && !wanted.empty()) {
     ::unlink((folder / wanted).c_str());
   }
