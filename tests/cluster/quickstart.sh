@@ -15,7 +15,7 @@ first=$!
 at_end+=("rm -f $log $log.second" "$vcluster -n quickstart down")
 within 120 grep -q "training on 4 nodes" "$log"
 # One at a time: the second leaves the first alone.
-fails "$project/contrib/quickstart.sh" 2>"$log.second"
+fails "$project/contrib/quickstart.sh" >"$log.second"
 grep -q "one is running already (pid $first)" "$log.second" || fail "the second says: $(cat "$log.second")"
 "$vcluster" -n quickstart status >/dev/null || fail "the second quickstart has ended the first one's cluster"
 kill -KILL -- "-$first"
