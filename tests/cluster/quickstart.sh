@@ -12,7 +12,7 @@ log=$project/build/quickstart-killed.log
 
 setsid "$project/contrib/quickstart.sh" >"$log" 2>&1 &
 first=$!
-at_end+=("rm -f $log $log.second" "$vcluster -n quickstart down")
+at_end+=("kill -KILL -- -$first 2>/dev/null || true" "rm -f $log $log.second" "$vcluster -n quickstart down")
 within 120 grep -q "training on 4 nodes" "$log"
 # One at a time: the second leaves the first alone.
 fails "$project/contrib/quickstart.sh" >"$log.second"
