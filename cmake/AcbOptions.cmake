@@ -32,6 +32,11 @@ if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
       -Wno-stringop-overflow -Wno-stringop-overread>)
   endif()
 endif()
+if(CMAKE_UNITY_BUILD)
+  # A source that another includes is taken for a header, which may not hide a class's private parts.
+  target_compile_options(acb_options INTERFACE
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
 # Bits must not depend on the compiler's liberty to fuse a*b+c.
 target_compile_options(acb_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 if(ACB_SANITIZE)
