@@ -2,10 +2,12 @@
 #include "mpi_runtime/ops/isa.h"
 
 #include <cpuid.h>
+#include <fmt/format.h>
+#include <gnu/libc-version.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include <array>
-#include <string>
+#include <cstring>
 
 namespace acb::train {
 namespace {
@@ -63,6 +65,29 @@ Isa detect_isa() {
     return Isa::avx512;
   }
   return has_amx() ? Isa::amx : Isa::avx512_bf16;
+}
+
+std::string device_model() {
+  std::array<unsigned, 4> leaf{};  // EAX, EBX, ECX, EDX
+  std::array<char, 12> vendor{};
+  __get_cpuid(0, &leaf[0], &leaf[1], &leaf[2], &leaf[3]);
+  std::memcpy(vendor.data(), &leaf[1], 4);
+  std::memcpy(vendor.data() + 4, &leaf[3], 4);
+  std::memcpy(vendor.data() + 8, &leaf[2], 4);
+  __get_cpuid(1, &leaf[0], &leaf[1], &leaf[2], &leaf[3]);
+  // Intel SDM volume 2A, CPUID leaf 1: the extended fields count in families 6 and 15.
+  const unsigned family = (leaf[0] >> 8 & 0xf) + (leaf[0] >> 20 & 0xff);
+  const unsigned model = (leaf[0] >> 4 & 0xf) + (leaf[0] >> 12 & 0xf0);
+  const dnnl_version_t* dnnl = dnnl_version();
+  return fmt::format("{} family {} model {}, oneDNN {}.{}.{} {:.8}, glibc {}",
+                     std::string_view(vendor.data(), vendor.size()),
+                     family,
+                     model,
+                     dnnl->major,
+                     dnnl->minor,
+                     dnnl->patch,
+                     dnnl->hash,
+                     gnu_get_libc_version());
 }
 
 Status set_isa(Isa isa) {

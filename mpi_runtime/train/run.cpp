@@ -130,6 +130,7 @@ Status Run::prepare() {
     config_.threads = share_of_cpus(nodes, environment_.report.node);
   }
   ACB_TRY_ASSIGN(data_, Dataset::open(config_.data));
+  ACB_TRY(check_same(comm_, "build of autocloud-train", build_id(), nodes));
   ACB_TRY(check_same(comm_, "settings", settings_hash(config_), nodes));
   ACB_TRY(check_same(comm_, "data", data_->hash(), nodes));
   ACB_TRY_ASSIGN(trainer_, Trainer::create(comm_, config_, *data_));

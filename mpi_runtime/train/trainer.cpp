@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi_runtime/train/trainer.h"
 
+#include "base/files.h"
+#include "mpi_runtime/checkpoint/shard.h"
 #include "mpi_runtime/ops/cpu_ops.h"
 #include "mpi_runtime/optim/schedule.h"
+
+#include <fmt/format.h>
 
 #include <cmath>
 
@@ -22,6 +26,22 @@ std::size_t windows_of(const TrainConfig& config, const Dataset& data) {
 }
 
 }  // namespace
+
+std::string build_id() {
+  const auto program = read_file("/proc/self/exe");
+  return program ? fmt::format("{:016x}", checksum(std::as_bytes(std::span(*program)))) : "unknown";
+}
+
+std::string difference_of_devices(std::span<const std::string> devices, const std::string& before) {
+  for (std::size_t rank = 1; rank < devices.size(); ++rank) {
+    if (devices[rank] != devices[0]) {
+      return fmt::format("device {} on rank {}, {} on rank 0", devices[rank], rank, devices[0]);
+    }
+  }
+  return before.empty() || before == devices[0]
+             ? ""
+             : "device " + devices[0] + " here, " + before + " in the steps before";
+}
 
 Result<std::unique_ptr<Trainer>> Trainer::create(Communicator& comm,
                                                  const TrainConfig& config,
@@ -80,7 +100,8 @@ Json Trainer::save_progress() const {
           {"updates", progress_.updates},
           {"skipped_in_a_row", progress_.skipped_in_a_row},
           {"sample", progress_.sample},
-          {"isa", name_of(isa_)}};
+          {"isa", name_of(isa_)},
+          {"device", device_}};
 }
 
 Status Trainer::load_progress(const Json& json) {
@@ -90,7 +111,8 @@ Status Trainer::load_progress(const Json& json) {
                .updates = json_or<std::int64_t>(json, "updates", 0),
                .skipped_in_a_row = json_or<std::int64_t>(json, "skipped_in_a_row", 0),
                .sample = json_or<std::uint64_t>(json, "sample", 0),
-               .isa = isa};
+               .isa = isa,
+               .device = json_or<std::string>(json, "device", "")};
   return {};
 }
 
@@ -107,8 +129,18 @@ Status Trainer::settle_isa() {
   return set_isa(isa_);
 }
 
+Status Trainer::compare_devices() {
+  ACB_TRY_ASSIGN(const std::vector<std::string> devices, gather_texts(comm_, device_));
+  device_ = devices.front();
+  if (inexact_reason_.empty()) {
+    inexact_reason_ = difference_of_devices(devices, progress_.device);
+  }
+  return {};
+}
+
 Status Trainer::start() {
   ACB_TRY(settle_isa());
+  ACB_TRY(compare_devices());
   ACB_TRY_ASSIGN(ops_, make_cpu_ops(config_.threads, config_.precision));
   model_ = std::make_unique<Gpt2>(
       shape_, config_.micro_batch, static_cast<float>(config_.dropout), config_.precision, *ops_);

@@ -23,6 +23,14 @@
 
 namespace acb::train {
 
+/// This program's file as a number: ranks of different builds are no run.
+[[nodiscard]] std::string build_id();
+
+/// How the ranks' devices differ from each other, or from the steps `before` (empty: not told);
+/// empty: they do not. Pure.
+[[nodiscard]] std::string difference_of_devices(std::span<const std::string> devices,
+                                                const std::string& before);
+
 struct StepResult {
   std::int64_t step = 0;
   double loss = 0;           ///< mean over the step's targets, in nats
@@ -65,12 +73,14 @@ class Trainer {
     std::int64_t skipped_in_a_row = 0;
     std::uint64_t sample = 0;  ///< the next sample's number
     std::optional<Isa> isa;    ///< of the steps so far
+    std::string device;        ///< of the steps so far; empty: not told
   };
 
   Trainer(Communicator& comm, const TrainConfig& config, const Dataset& data);
   [[nodiscard]] Json save_progress() const;
   [[nodiscard]] Status load_progress(const Json& json);
   [[nodiscard]] Status settle_isa();
+  [[nodiscard]] Status compare_devices();
   [[nodiscard]] double slot_gradient(std::size_t slot);
   void read_samples(std::uint64_t first);
   [[nodiscard]] Status apply(const std::vector<float>& gradient, double norm);
@@ -86,6 +96,7 @@ class Trainer {
   AdamW optimizer_;
   Progress progress_;
   Isa isa_ = Isa::sse41;
+  std::string device_ = device_model() + ", build " + build_id();  ///< of rank 0 once started
   std::string inexact_reason_;
 
   std::unique_ptr<Ops> ops_;

@@ -144,6 +144,34 @@ TEST_F(TrainerTest, AGradientThatIsNotFiniteLeavesTheWeightsAndEndsTheRunIfItSta
       << third.error().message;
 }
 
+TEST_F(TrainerTest, AnotherDeviceThanBeforeMakesTheRunInexact) {
+  for (const char* before : {"same", "another", ""}) {
+    const auto comms = make_thread_ranks(1);
+    auto trainer = Trainer::create(*comms[0], config_, *data_);
+    ASSERT_TRUE(trainer);
+    const auto sections = (*trainer)->sections();
+    Json progress = sections[3].save();
+    progress["isa"] = name_of(detect_isa());
+    if (before != std::string("same")) {
+      progress["device"] = before;
+    }
+    ASSERT_TRUE(sections[3].load(progress));
+    ASSERT_TRUE((*trainer)->start());
+    const std::string& reason = (*trainer)->inexact_reason();
+    EXPECT_EQ(reason.empty(), before != std::string("another")) << reason;
+    EXPECT_EQ(sections[3].save()["device"], device_model() + ", build " + build_id());
+  }
+}
+
+TEST(Devices, OfAllRanksAndAllStepsMustBeOne) {
+  const std::vector<std::string> same = {"a", "a"};
+  const std::vector<std::string> mixed = {"a", "a", "b"};
+  EXPECT_EQ(difference_of_devices(same, ""), "");
+  EXPECT_EQ(difference_of_devices(same, "a"), "");
+  EXPECT_EQ(difference_of_devices(same, "b"), "device a here, b in the steps before");
+  EXPECT_EQ(difference_of_devices(mixed, ""), "device b on rank 2, a on rank 0");
+}
+
 // The whole loop, as the program runs it, with ranks that are threads.
 class RunTest : public TrainerTest {
  protected:
