@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -325,7 +326,7 @@ void Supervisor::take_from_rank(const ServerEvent& event, const std::string& typ
     ranks_.erase(rank);
     feed(RankGone{start, rank});
   } else if (type == "step") {
-    feed(RankStep{start, rank, number, json_or<double>(event.message, "loss", 0)});
+    feed(RankStep{start, rank, number, json_or<double>(event.message, "loss", std::nan(""))});
   } else if (type == "saved") {
     feed(RankSaved{start,
                    rank,

@@ -167,6 +167,8 @@ case $case in
     launch run --train-learning-rate 10 --train-clip 0 --train-weight-decay 10 --train-most-skipped 3 --train-steps 400
     ends_with 1
     told 'steps in a row without a finite gradient (train.most_skipped)'
+    [ -z "$(events step | jq 'select(.loss == 0)')" ] || die "a loss that is no number is told as 0"
+    events step | tail -n 1 | jq -e '.loss == null' >/dev/null || die "the last step: $(events step | tail -n 1)"
     ;;
   full-disk) # costs saves, with a warning that says where and how much; no room for the weights themselves ends the run
     [ "$(id -u)" -eq 0 ] || exit 77
