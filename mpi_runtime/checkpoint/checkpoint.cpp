@@ -126,7 +126,7 @@ Status Checkpointer::Impl::open() {
       return;
     }
     if (!commits.empty()) {
-      sweep_leftovers(folder, config_.run, kLeftoverAge);
+      sweep_leftovers(folder, kLeftoverAge);
     }
     disks_.push_back(
         std::make_unique<DiskLevel>(comm_, name, folder, std::move(commits), config_.keep));

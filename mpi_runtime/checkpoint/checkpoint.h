@@ -69,7 +69,7 @@ enum class SaveReason {
 /// thread. Nothing communicates in the background.
 class Checkpointer {
  public:
-  /// Makes missing folders of the disk levels and removes this run's own aged leftovers there.
+  /// Makes missing folders of the disk levels and removes aged leftovers of killed writers there.
   /// `comm` must outlive it. Errors: `invalid` for a bad config; check_shared_folder's for
   /// `shared`. Another level that cannot be used is dropped with a warning, on all ranks.
   [[nodiscard]] static Result<std::unique_ptr<Checkpointer>> open(Communicator& comm,

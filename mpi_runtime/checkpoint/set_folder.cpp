@@ -244,19 +244,15 @@ Status remove_set(const fs::path& folder) {
   return {};
 }
 
-void sweep_leftovers(const fs::path& level, std::string_view run, std::chrono::seconds age) {
+void sweep_leftovers(const fs::path& level, std::chrono::seconds age) {
   std::error_code error;
   const auto now = fs::file_time_type::clock::now();
   std::vector<fs::path> leftovers;
   for (fs::directory_iterator entry(level, error), end; !error && entry != end;
        entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    // "step-" + ten digits + "-" + set
-    constexpr std::size_t kSetAt = 5 + 10 + 1;
-    const bool ours = name.starts_with(kFolderPrefix) && name.size() > kSetAt &&
-                      std::string_view(name).substr(kSetAt).starts_with(std::string(run) + "-");
+    const bool is_set = entry->path().filename().string().starts_with(kFolderPrefix);
     std::error_code stat_error;
-    if (ours && !fs::exists(entry->path() / kManifest, stat_error) && !stat_error &&
+    if (is_set && !fs::exists(entry->path() / kManifest, stat_error) && !stat_error &&
         now - last_change(entry->path(), stat_error) > age && !stat_error) {
       leftovers.push_back(entry->path());
     }

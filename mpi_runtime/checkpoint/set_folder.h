@@ -65,10 +65,8 @@ void remove_shard_file(const std::filesystem::path& folder, int index);
 /// The manifest goes first, so that no half-removed set can be taken for a checkpoint.
 [[nodiscard]] Status remove_set(const std::filesystem::path& folder);
 
-/// Removes what an earlier start of this run left half-written: folders without a manifest whose
-/// set begins with `run` + "-" and in which nothing has changed for `age`. Never a committed set.
-void sweep_leftovers(const std::filesystem::path& level,
-                     std::string_view run,
-                     std::chrono::seconds age);
+/// Removes what killed writers left half-written: sets without a manifest in which nothing has
+/// changed for `age`. Never a committed set.
+void sweep_leftovers(const std::filesystem::path& level, std::chrono::seconds age);
 
 }  // namespace acb::train

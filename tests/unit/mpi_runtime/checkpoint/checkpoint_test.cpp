@@ -370,7 +370,7 @@ TEST(Checkpoint, TwoStartsOfOneRunWriteBesideEachOther) {
   EXPECT_EQ(loaded_step(folder.path(), 2), 3);
 }
 
-TEST(Checkpoint, SweepsOnlyItsOwnAgedLeftovers) {
+TEST(Checkpoint, SweepsAgedLeftovers) {
   const TemporaryFolder folder;
   save_steps(folder.path(), 1, {3});
   const auto old = fs::file_time_type::clock::now() - std::chrono::hours(2);
@@ -387,7 +387,8 @@ TEST(Checkpoint, SweepsOnlyItsOwnAgedLeftovers) {
                       fs::file_time_type::clock::now());
   EXPECT_EQ(loaded_step(folder.path(), 1), 3);
   EXPECT_FALSE(fs::exists(folder.path() / "step-0000000009-run-1-aaaa"));
-  EXPECT_TRUE(fs::exists(folder.path() / "step-0000000009-other-1-aaaa")) << "another run's";
+  EXPECT_FALSE(fs::exists(folder.path() / "step-0000000009-other-1-aaaa"))
+      << "of an earlier autocloud-run, whose id was another";
   EXPECT_TRUE(fs::exists(folder.path() / "step-0000000009-run-2-bbbb")) << "too young";
   EXPECT_TRUE(fs::exists(folder.path() / "notes"));
 }
