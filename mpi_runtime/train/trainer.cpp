@@ -75,9 +75,7 @@ Trainer::Trainer(Communicator& comm, const TrainConfig& config, const Dataset& d
                   .clip = config.clip},
                  layout_,
                  reducer_.slice()),
-      sum_(reducer_.slice().size()) {
-  initialise_weights(shape_, static_cast<std::uint64_t>(config.seed), weights_);
-}
+      sum_(reducer_.slice().size()) {}
 
 std::int64_t Trainer::tokens_per_step() const {
   return std::int64_t{slots_of(config_)} * config_.micro_batches * config_.micro_batch *
@@ -139,6 +137,9 @@ Status Trainer::compare_devices() {
 }
 
 Status Trainer::start() {
+  if (!progress_.isa) {  // nothing was loaded
+    initialise_weights(shape_, static_cast<std::uint64_t>(config_.seed), weights_);
+  }
   ACB_TRY(settle_isa());
   ACB_TRY(compare_devices());
   ACB_TRY_ASSIGN(ops_, make_cpu_ops(config_.threads, config_.precision));

@@ -40,7 +40,7 @@ struct StepResult {
 
 class Trainer {
  public:
-  /// At step 0 with the seed's weights. `comm` and `data` must outlive it; config.threads >= 1.
+  /// At step 0, without weights. `comm` and `data` must outlive it; config.threads >= 1.
   /// `invalid`: more ranks than slots, or too little data.
   [[nodiscard]] static Result<std::unique_ptr<Trainer>> create(Communicator& comm,
                                                                const TrainConfig& config,
@@ -49,9 +49,10 @@ class Trainer {
   /// The whole state, as a checkpoint saves and loads it: valid as long as the trainer.
   [[nodiscard]] std::vector<Section> sections();
 
-  /// After create() and whatever was loaded, before the first step(): brings all weights to every
-  /// rank and settles the instruction set. The lowest that all ranks have, or that of the loaded
-  /// state where they can do with it.
+  /// After create() and whatever was loaded, before the first step(): makes the seed's weights if
+  /// nothing was loaded (a restart need not wait for them), brings all weights to every rank and
+  /// settles the instruction set. The lowest that all ranks have, or that of the loaded state where
+  /// they can do with it.
   [[nodiscard]] Status start();
 
   /// Why weights are not what an undisturbed run's would be; empty: they are. Known after start().

@@ -106,6 +106,21 @@ TEST_F(TrainerTest, WeightsDependOnTheSeed) {
   EXPECT_NE(train(1, config_, 1).weights, one.weights);
 }
 
+TEST_F(TrainerTest, ALoadDoesNotWaitForWeightsThatItReplaces) {
+  const auto comms = make_thread_ranks(1);
+  auto trainer = Trainer::create(*comms[0], config_, *data_);
+  ASSERT_TRUE(trainer);
+  const auto none = [&] {
+    const auto weights = (*trainer)->weights();
+    return std::count(weights.begin(), weights.end(), 0.0F) ==
+           static_cast<std::ptrdiff_t>(weights.size());
+  };
+  const auto sections = (*trainer)->sections();
+  ASSERT_TRUE(sections[3].load(Json{{"isa", name_of(detect_isa())}}));
+  ASSERT_TRUE((*trainer)->start());
+  EXPECT_TRUE(none()) << "loaded weights were replaced by the seed's";
+}
+
 TEST_F(TrainerTest, LossFalls) {
   const double first = train(2, config_, 1).last.loss;
   EXPECT_NEAR(first, std::log(256), 0.2);
@@ -130,6 +145,7 @@ TEST_F(TrainerTest, AGradientThatIsNotFiniteLeavesTheWeightsAndEndsTheRunIfItSta
   const auto sections = trainer.sections();
   const float bad = std::numeric_limits<float>::quiet_NaN();
   std::memcpy(sections[0].parts[0].data + sizeof(float) * 32 * ' ', &bad, sizeof(bad));
+  ASSERT_TRUE(sections[3].load(Json{{"isa", name_of(detect_isa())}}));
   ASSERT_TRUE(trainer.start());
   const std::vector<float> before(trainer.weights().begin(), trainer.weights().end());
   for (int i = 0; i < 2; ++i) {
