@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <vector>
 
 namespace acb {
 
@@ -101,6 +102,12 @@ Status sync_folder(const std::filesystem::path& folder) {
 
 Status make_folders(const std::filesystem::path& folder) {
   std::error_code error;
+  std::vector<std::filesystem::path> parents;  // of what is missing
+  for (auto missing = folder; !missing.empty() && !std::filesystem::exists(missing, error);
+       missing = missing.parent_path()) {
+    parents.push_back(missing.has_parent_path() ? missing.parent_path() : ".");
+  }
+  error.clear();
   std::filesystem::create_directories(folder, error);
   if (error) {
     const bool full = error == std::errc::no_space_on_device || error.value() == EDQUOT;
@@ -108,6 +115,13 @@ Status make_folders(const std::filesystem::path& folder) {
                 : full                                ? ErrorCode::exhausted
                                                       : ErrorCode::invalid,
                 folder.string() + ": " + error.message());
+  }
+  for (const auto& parent : parents) {
+    // One that may be written to and not read cannot be opened for this, and is no reason to fail.
+    if (const Status synced = sync_folder(parent);
+        !synced && synced.error().code != ErrorCode::denied) {
+      return synced;
+    }
   }
   return {};
 }

@@ -47,6 +47,8 @@ class UniqueFd {
                                 std::string_view bytes,
                                 mode_t mode = 0644);
 [[nodiscard]] Status sync_folder(const std::filesystem::path& folder);
+/// The folder and those above it that are missing; all are durable then, as far as this user may
+/// read the folders that they are in.
 [[nodiscard]] Status make_folders(const std::filesystem::path& folder);
 
 }  // namespace acb

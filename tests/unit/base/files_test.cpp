@@ -3,9 +3,29 @@
 
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+namespace {
+std::vector<std::string> synced;
+}
+
+// Stands before libc's, so that a test sees what is made durable.
+extern "C" int fsync(int fd) {
+  std::array<char, 4096> name{};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  if (::readlink(link.c_str(), name.data(), name.size() - 1) > 0) {
+    synced.emplace_back(name.data());
+  }
+  static auto* const next = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fsync"));
+  return next(fd);
+}
 
 namespace acb {
 namespace {
@@ -30,6 +50,18 @@ TEST_F(Files, WriteReplacesAsAWholeAndLeavesNothingBeside) {
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
   using Entries = std::filesystem::directory_iterator;
   EXPECT_EQ(std::distance(Entries(folder_), Entries()), 1);
+}
+
+TEST_F(Files, NewFoldersAreDurable) {
+  synced.clear();
+  ASSERT_TRUE(make_folders(folder_ / "a" / "b"));
+  const std::filesystem::path at = std::filesystem::canonical(folder_);
+  for (const auto& parent : {at, at / "a"}) {
+    EXPECT_EQ(std::count(synced.begin(), synced.end(), parent.string()), 1) << parent;
+  }
+  synced.clear();
+  ASSERT_TRUE(make_folders(folder_ / "a" / "b"));
+  EXPECT_TRUE(synced.empty());
 }
 
 TEST_F(Files, ErrorsSayWhatTheCallerCanDo) {
