@@ -8,21 +8,17 @@
 // old ranks (which proves that the node lives), and mpirun is started again on those that answered.
 #pragma once
 
-#include "base/json.h"
+#include "mpi_runtime/supervise/events.h"
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <variant>
+#include <utility>
 #include <vector>
 
 namespace acb::train {
-
-using Time = std::chrono::steady_clock::time_point;
-using Seconds = std::chrono::duration<double>;
 
 constexpr int kExitDone = 0;
 constexpr int kExitFailed = 1;
@@ -42,135 +38,6 @@ struct Policy {
   int min_nodes = 1;          ///< with fewer left, the run is requeued instead of restarted
   bool requeue = true;        ///< whether a requeue is wanted at all
 };
-
-// Events. Those of ranks carry the start they belong to; of another start they are ignored.
-struct AgentHeard {
-  std::string node;
-};
-struct AgentClear {
-  std::string node;
-  int start = 0;
-};
-struct AgentGone {
-  std::string node;
-};
-struct ReclaimNotice {
-  std::string node;
-  Seconds left{0};
-};
-struct RankJoined {
-  int start = 0;
-  int rank = 0;
-  int size = 0;
-  std::string node;
-};
-struct RankHeard {
-  int start = 0;
-  int rank = 0;
-};
-struct RankStep {
-  int start = 0;
-  int rank = 0;
-  std::int64_t step = 0;
-  double loss = 0;
-};
-struct RankSaved {
-  int start = 0;
-  int rank = 0;
-  std::string level;
-  std::int64_t step = 0;
-  Seconds took{0};
-};
-struct RankDone {
-  int start = 0;
-  int rank = 0;
-  std::int64_t step = 0;
-};
-struct RankGaveUp {
-  int start = 0;
-  int rank = 0;
-  std::string reason;
-};
-struct RankGone {
-  int start = 0;
-  int rank = 0;
-};
-struct MpirunEnded {
-  int exit_code = 0;
-};
-struct SlurmNodes {
-  std::optional<std::vector<std::string>> nodes;  ///< nullopt: Slurm did not say
-};
-struct TimeLeft {
-  std::optional<Seconds> left;  ///< nullopt: no limit, or Slurm did not say
-};
-struct Terminate {
-  std::string reason;
-  bool requeue = true;
-};
-struct RequeueAnswer {
-  bool accepted = false;
-  std::string why_not;
-};
-struct Tick {};
-using Event = std::variant<AgentHeard,
-                           AgentClear,
-                           AgentGone,
-                           ReclaimNotice,
-                           RankJoined,
-                           RankHeard,
-                           RankStep,
-                           RankSaved,
-                           RankDone,
-                           RankGaveUp,
-                           RankGone,
-                           MpirunEnded,
-                           SlurmNodes,
-                           TimeLeft,
-                           Terminate,
-                           RequeueAnswer,
-                           Tick>;
-
-// Actions, carried out in order.
-struct StartMpirun {
-  int start = 0;
-  std::vector<std::string> nodes;
-};
-struct KillMpirun {};
-struct ClearNodes {  ///< every agent ends the ranks of this and earlier starts on its node
-  int start = 0;
-};
-struct AskSlurmNodes {};
-struct AskTimeLeft {};
-struct AskRequeue {};
-struct TellSaveAndExit {
-  Seconds left{0};
-  std::string reason;
-};
-struct ConfirmDone {
-  int rank = 0;
-};
-struct Log {  ///< one line of events.jsonl; "at" is added when it is written
-  Json event;
-};
-struct Say {  ///< one line for people
-  std::string text;
-};
-struct Finish {
-  int exit_code = 0;
-};
-using Action = std::variant<StartMpirun,
-                            KillMpirun,
-                            ClearNodes,
-                            AskSlurmNodes,
-                            AskTimeLeft,
-                            AskRequeue,
-                            TellSaveAndExit,
-                            ConfirmDone,
-                            Log,
-                            Say,
-                            Finish>;
-using Actions = std::vector<Action>;
 
 enum class Phase {
   gathering,   ///< agents are starting

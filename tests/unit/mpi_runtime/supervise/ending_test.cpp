@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// How runs come to their end before all is done: signals, the time limit, notices, too few nodes.
+#include "tests/unit/mpi_runtime/supervise/script.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace acb::train {
+namespace {
+
+TEST(Termination, SavesThenRequeues) {
+  Script run({"a", "b"});
+  run.up_and_training(3);
+  run.give(Terminate{"SIGTERM", true});
+  EXPECT_EQ(run.count<TellSaveAndExit>(), 1U);
+  EXPECT_EQ(run.count<AskRequeue>(), 0U);
+  run.give(RankGone{1, 0});
+  run.give(RankGone{1, 1});
+  run.give(MpirunEnded{0});
+  run.pass(0.2);
+  EXPECT_EQ(run.exit_code(), kExitRequeued);
+  EXPECT_EQ(run.count<KillMpirun>(), 0U);
+}
+
+TEST(Termination, RequeuesAlsoWhenRanksDoNotSaveInTime) {
+  Script run({"a", "b"});
+  run.up_and_training(3);
+  run.give(Terminate{"SIGTERM", true});
+  run.pass(26);
+  EXPECT_EQ(run.count<KillMpirun>(), 1U);
+  EXPECT_EQ(run.exit_code(), kExitRequeued);
+}
+
+TEST(Termination, FailsWhereNoRequeueIsWantedOrGranted) {
+  struct Case {
+    bool wanted;
+    RequeueAnswer answer;
+    const char* said;
+  };
+  for (const Case& tried : {Case{false, {true, ""}, "not requeued, as asked"},
+                            Case{true, {false, "job 42 was cancelled"}, "job 42 was cancelled"}}) {
+    Policy policy;
+    policy.requeue = tried.wanted;
+    Script run({"a"}, policy);
+    run.requeue_answer = tried.answer;
+    run.up_and_training(3);
+    run.give(Terminate{"SIGTERM", true});
+    run.give(MpirunEnded{0});
+    run.pass(0.2);
+    EXPECT_EQ(run.exit_code(), kExitFailed);
+    EXPECT_THAT(run.said(), testing::HasSubstr(tried.said));
+  }
+}
+
+TEST(Termination, BeforeTrainingRequeuesAtOnce) {
+  Script run({"a", "b"});
+  run.give(AgentHeard{"a"});
+  run.give(Terminate{"SIGTERM", true});
+  run.pass(0.2);
+  EXPECT_EQ(run.exit_code(), kExitRequeued);
+  EXPECT_EQ(run.count<StartMpirun>(), 0U);
+}
+
+TEST(TimeLimit, IsAnsweredAMarginBefore) {
+  Script run({"a"});
+  run.give(TimeLeft{Seconds(200)});
+  run.up_and_training(3);
+  run.pass(175);
+  EXPECT_EQ(run.count<AskTimeLeft>(), 0U);
+  run.pass(10);
+  EXPECT_EQ(run.count<AskTimeLeft>(), 1U) << "the limit may have been moved";
+  EXPECT_EQ(run.count<TellSaveAndExit>(), 1U);
+  EXPECT_EQ(run.last_event("save-and-exit")["reason"], "time limit");
+}
+
+TEST(TimeLimit, MovesWithItsOwner) {
+  Script run({"a"});
+  run.give(TimeLeft{Seconds(100)});
+  run.up_and_training(3);
+  run.pass(80.2);
+  EXPECT_EQ(run.count<AskTimeLeft>(), 1U);
+  run.give(TimeLeft{Seconds(500)});
+  run.pass(100);
+  EXPECT_EQ(run.count<TellSaveAndExit>(), 0U);
+}
+
+TEST(TimeLimit, MarginFollowsWhatWasMeasured) {
+  State state;
+  state.limit_at_first = Seconds(10'000);
+  EXPECT_EQ(save_margin(state), Seconds(20));
+  state.longest_save = Seconds(30);
+  state.longest_step = Seconds(5);
+  EXPECT_EQ(save_margin(state), Seconds(80));
+  state.limit_at_first = Seconds(60);
+  EXPECT_EQ(save_margin(state), Seconds(15)) << "most of a short job is for training";
+}
+
+TEST(Notice, SavesAndGoesOnWithoutTheNode) {
+  Script run(kFour);
+  run.up_and_training(3);
+  run.give(ReclaimNotice{"b-1", Seconds(60)});
+  EXPECT_EQ(run.count<TellSaveAndExit>(), 1U);
+  run.give(MpirunEnded{0});
+  run.pass(1);
+  EXPECT_EQ(run.started().back(), (Names{"own-0", "own-1", "b-0"}));
+  EXPECT_FALSE(run.exit_code());
+}
+
+TEST(MinNodes, RequeuesInsteadOfGoingOnTooSmall) {
+  Policy policy;
+  policy.min_nodes = 4;
+  Script run(kFour, policy);
+  run.up_and_training(3);
+  run.kill_node("b-1");
+  run.pass(8);
+  EXPECT_EQ(run.exit_code(), kExitRequeued);
+  EXPECT_EQ(run.started().size(), 1U);
+}
+
+}  // namespace
+}  // namespace acb::train
