@@ -107,7 +107,11 @@ Result<int> run_all(Options& options) {
     return fail(ErrorCode::not_found,
                 run.agent.string() + ": must stand beside autocloud-run, on every node");
   }
-  run.policy.requeue = !options.no_requeue;
+  if (options.no_requeue) {
+    run.policy.no_requeue = kAsAsked;
+  } else if (run.job.empty()) {
+    run.policy.no_requeue = "not requeued: this is no Slurm job; start it again to go on";
+  }
   run.policy.silence = Seconds(options.silence_s);
   run.policy.rank_start = Seconds(options.start_timeout_s);
   return supervise(run);

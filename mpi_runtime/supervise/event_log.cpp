@@ -28,6 +28,11 @@ void EventLog::write(Json event) {
   }
 }
 
+void EventLog::sync() {
+  // Where it fails, write() tells of the disk; a pipe cannot be synced and needs not.
+  [[maybe_unused]] const int synced = ::fsync(fd_.get());
+}
+
 void say(const std::string& text) {
   std::array<char, 16> clock{};
   const std::time_t now = std::time(nullptr);

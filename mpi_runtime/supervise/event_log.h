@@ -18,6 +18,8 @@ class EventLog {
   /// One line with "at" added, in one write(). A full disk is told once and then borne: the run
   /// matters more than its log.
   void write(Json event);
+  /// What was written outlives the host.
+  void sync();
 
  private:
   explicit EventLog(UniqueFd fd) : fd_(std::move(fd)) {}

@@ -82,7 +82,12 @@ struct Terminate {
   bool requeue = true;
 };
 struct RequeueAnswer {
-  bool accepted = false;
+  enum class Kind {
+    accepted,
+    refused,
+    unheard  ///< Slurm may not have heard, or it does not say: to be asked again
+  };
+  Kind kind = Kind::accepted;
   std::string why_not;
 };
 struct Tick {};

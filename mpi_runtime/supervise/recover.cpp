@@ -17,6 +17,11 @@ std::string count_of(std::size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+// Not in the header: inlined into a switch, g++ 12 takes the variant's other members for read.
+void Stepper::act(Action action) {
+  actions_.push_back(std::move(action));
+}
+
 std::vector<std::string> Stepper::usable_nodes() const {
   std::vector<std::string> usable;
   for (const std::string& name : s_.order) {
@@ -206,7 +211,9 @@ void Stepper::restart_on(const std::vector<std::string>& nodes,
   const std::string what =
       lost.empty() ? s_.loss->what : (lost.size() == 1 ? "node " : "nodes ") + join(lost, ", ");
   if (nodes.empty()) {
-    fail_run(kExitFailed, what + " lost (" + s_.loss->why + "), and no node is left");
+    s_.ending = fmt::format("{} lost ({}), and no node is left", what, s_.loss->why);
+    s_.ending_requeues = true;
+    request_requeue();
     return;
   }
   if (lost.empty() && is_hopeless()) {
@@ -268,13 +275,17 @@ void Stepper::request_requeue() {
   if (s_.mpirun_runs) {
     act(KillMpirun{});
   }
-  if (s_.ending_requeues && s_.policy.requeue) {
+  if (s_.ending_requeues && s_.policy.no_requeue.empty()) {
     enter(Phase::requeueing);
+    // Before it is asked: Slurm may end this process sooner than its answer arrives.
+    log("requeue", {{"reason", s_.ending}, {"step", s_.best_step}});
     act(AskRequeue{});
   } else {
     fail_run(kExitFailed,
-             fmt::format(
-                 "{}: stopped after step {}, and not requeued, as asked", s_.ending, s_.best_step));
+             fmt::format("{}: stopped after step {}, and {}",
+                         s_.ending,
+                         s_.best_step,
+                         s_.ending_requeues ? s_.policy.no_requeue : kAsAsked));
   }
 }
 

@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "mpi_runtime/supervise/nodes.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 
 namespace acb::train {
@@ -60,11 +62,29 @@ std::string comment_of(std::string_view text) {
   return "";
 }
 
+/// The same command, ended by SIGTERM no sooner than by itself: Slurm sends that to all processes
+/// of a job, and a request that was under way then is neither made nor answered.
+std::vector<std::string> deaf_to_sigterm(std::vector<std::string> command) {
+  command.insert(command.begin(), {"sh", "-c", "trap '' TERM; exec \"$@\"", "sh"});
+  return command;
+}
+
 /// How often Slurm has started this job again, as it told this process.
 std::int64_t restarts_here() {
   const char* count = std::getenv("SLURM_RESTART_COUNT");
   return parse_integer("SLURM_RESTART_COUNT", count == nullptr ? "0" : count, 0, 1 << 30)
       .value_or(0);
+}
+
+Result<std::string> show_job(const std::string& job) {
+  const std::vector<std::string> arguments = {"scontrol", "show", "job", "--oneliner", job};
+  ACB_TRY_ASSIGN(Finished shown,
+                 run_process({.arguments = deaf_to_sigterm(arguments)}, kQueryLimit));
+  if (shown.exit_code != 0) {
+    return fail(ErrorCode::unavailable,
+                "scontrol show job " + job + ": " + std::string(trim(shown.output)));
+  }
+  return std::move(shown.output);
 }
 
 Status run_command(const std::vector<std::string>& arguments, std::chrono::milliseconds limit) {
@@ -88,14 +108,27 @@ Result<std::optional<std::chrono::seconds>> slurm_time_left(const std::string& j
   return parse_time_left(left);
 }
 
+bool was_requeued(std::string_view job_line, std::int64_t restarts) {
+  const auto count = parse_integer("Restarts", field_of(job_line, "Restarts"), 0, 1 << 30);
+  return (count && *count > restarts) || field_of(job_line, "JobState") == "PENDING";
+}
+
+bool is_refusal(std::string_view words) {
+  // Of Slurm's table of errors: not requeueable, another user's, unknown, of salloc.
+  constexpr std::array<std::string_view, 4> kRefusals = {
+      "presently disabled", "permission denied", "Invalid job id", "Only batch jobs"};
+  return std::any_of(kRefusals.begin(), kRefusals.end(), [&](std::string_view refusal) {
+    return words.find(refusal) != std::string_view::npos;
+  });
+}
+
 bool was_cancelled(std::string_view job_line, std::int64_t restarts) {
   const std::string state = field_of(job_line, "JobState");
   if (state != "COMPLETING") {
     return state == "CANCELLED";
   }
-  const auto count = parse_integer("Restarts", field_of(job_line, "Restarts"), 0, 1 << 30);
-  if (count && *count > restarts) {
-    return false;  // Slurm has put it back itself
+  if (was_requeued(job_line, restarts)) {
+    return false;
   }
   if (const std::string preempted = field_of(job_line, "PreemptTime");
       !preempted.empty() && preempted != "None") {
@@ -108,22 +141,26 @@ bool was_cancelled(std::string_view job_line, std::int64_t restarts) {
 }
 
 Status slurm_requeue(const std::string& job) {
-  const auto shown =
-      run_process({.arguments = {"scontrol", "show", "job", "--oneliner", job}}, kQueryLimit);
-  if (shown && shown->exit_code == 0 && was_cancelled(shown->output, restarts_here())) {
+  // Without an answer nothing is asked, since it might undo the user's scancel.
+  ACB_TRY_ASSIGN(const std::string shown, show_job(job));
+  if (was_requeued(shown, restarts_here())) {
+    return {};
+  }
+  if (was_cancelled(shown, restarts_here())) {
     return fail(ErrorCode::denied, "job " + job + " was cancelled");
   }
-  ACB_TRY_ASSIGN(const Finished finished,
-                 run_process({.arguments = {"scontrol", "requeue", job}}, kRequeueLimit));
-  if (finished.exit_code == 0) {
+  const auto finished =
+      run_process({.arguments = deaf_to_sigterm({"scontrol", "requeue", job})}, kRequeueLimit);
+  if (finished && finished->exit_code == 0) {
     return {};
   }
-  const auto pending = ask_squeue(job, {"-t", "PENDING", "-o", "%i"});
-  if (pending && !pending->empty()) {
+  if (const auto now = show_job(job); now && was_requeued(*now, restarts_here())) {
     return {};
   }
-  return fail(ErrorCode::unavailable,
-              "scontrol requeue " + job + ": " + std::string(trim(finished.output)));
+  ACB_TRY(finished);
+  const std::string words(trim(finished->output));
+  return fail(is_refusal(words) ? ErrorCode::denied : ErrorCode::unavailable,
+              "scontrol requeue " + job + ": " + words);
 }
 
 std::optional<std::string> lost_host_comment(std::string_view job_text,

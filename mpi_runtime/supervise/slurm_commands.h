@@ -20,10 +20,16 @@ namespace acb::train {
 [[nodiscard]] Result<std::vector<std::string>> slurm_job_nodes(const std::string& job);
 /// What is left of its time limit (`squeue -o %L`); nullopt: it has none.
 [[nodiscard]] Result<std::optional<std::chrono::seconds>> slurm_time_left(const std::string& job);
-/// Asks for a requeue (`scontrol requeue`). `denied` for a job that its user has cancelled, since a
-/// requeue would undo that; else the words of scontrol. A job that already waits again is a
-/// success.
+/// Asks for a requeue (`scontrol requeue`). Slurm ends this job's processes as soon as it has taken
+/// it, scontrol's among them, so a job that Slurm shows as back in its queue is a success whatever
+/// became of the request. `denied` for a job that its user has cancelled, since a requeue would
+/// undo that, and where Slurm refuses; another error: ask again. With the words of scontrol.
 [[nodiscard]] Status slurm_requeue(const std::string& job);
+/// Whether Slurm has put the job back into its queue after the start that `restarts` counts, by its
+/// line from `scontrol show job --oneliner`.
+[[nodiscard]] bool was_requeued(std::string_view job_line, std::int64_t restarts);
+/// Whether scontrol's words about a requeue say that asking again would not help.
+[[nodiscard]] bool is_refusal(std::string_view words);
 /// Whether a job's user has cancelled it, by its line from `scontrol show job --oneliner`. Slurm
 /// shows a job that it is ending as COMPLETING, whatever the cause (measured on 22.05): a cause
 /// other than the user is told by the run time, the preemption time, or a restart count above

@@ -253,10 +253,13 @@ void Stepper::on(const RequeueAnswer& event) {
   if (s_.phase != Phase::requeueing) {
     return;
   }
-  if (event.accepted) {
-    log("requeue", {{"reason", s_.ending}, {"step", s_.best_step}});
+  const bool patient = in_phase() < s_.policy.ask;
+  if (event.kind == RequeueAnswer::Kind::accepted) {
     say(fmt::format("requeued ({}); step {} is complete", s_.ending, s_.best_step));
     finish(kExitRequeued);
+  } else if (event.kind == RequeueAnswer::Kind::unheard && patient) {
+    say(fmt::format("{}: asking for the requeue again", event.why_not));
+    s_.ask_at = plus(now_, s_.policy.ask_again);
   } else {
     fail_run(kExitFailed, fmt::format("{}: not requeued: {}", s_.ending, event.why_not));
   }
@@ -294,6 +297,11 @@ void Stepper::on(const Tick&) {
       }
       break;
     case Phase::requeueing:
+      if (s_.ask_at && now_ >= *s_.ask_at) {
+        s_.ask_at.reset();
+        act(AskRequeue{});
+      }
+      break;
     case Phase::ended:
       break;
   }

@@ -25,6 +25,8 @@ constexpr int kExitFailed = 1;
 constexpr int kExitRequeued = 85;
 constexpr int kExitNoProgress = 86;
 
+constexpr const char* kAsAsked = "not requeued, as asked";
+
 struct Policy {
   Seconds silence{3.0};       ///< a rank or agent not heard for longer is lost
   Seconds last_words{2.0};    ///< after a rank's end: for mpirun to end too (Open MPI: 1 s)
@@ -34,9 +36,11 @@ struct Policy {
   Seconds rank_start{120.0};  ///< from starting mpirun to hearing every rank
   Seconds finish{10.0};       ///< from the last "done" to mpirun's end
   Seconds terminate{25.0};    ///< to save, after SIGTERM: less than Slurm's KillWait (30 s)
+  Seconds ask_again{2.0};     ///< from one unheard request for a requeue to the next
+  Seconds ask{120.0};         ///< for a requeue, before giving up; Slurm's kill may come before
   int fruitless_starts = 3;   ///< starts on unchanged nodes without a new step before giving up
   int min_nodes = 1;          ///< with fewer left, the run is requeued instead of restarted
-  bool requeue = true;        ///< whether a requeue is wanted at all
+  std::string no_requeue;     ///< why none is ever asked for; empty: it is
 };
 
 enum class Phase {
@@ -101,6 +105,7 @@ struct State {
   Time deadline;       ///< of saving
   std::string ending;  ///< why the run saves and exits
   bool ending_requeues = false;
+  std::optional<Time> ask_at;    ///< for a requeue, once more
   bool ending_restarts = false;  ///< saves to leave nodes, then goes on
 };
 

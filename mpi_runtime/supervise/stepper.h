@@ -42,7 +42,7 @@ class Stepper {
   void on(const Tick&);
 
  private:
-  void act(Action action) { actions_.push_back(std::move(action)); }
+  void act(Action action);
   void log(const char* name, Json fields) {
     fields["event"] = name;
     act(Log{std::move(fields)});

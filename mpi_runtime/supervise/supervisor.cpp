@@ -234,12 +234,15 @@ void Supervisor::do_action(const AskTimeLeft&) {
 }
 
 void Supervisor::do_action(const AskRequeue&) {
+  log_.sync();
   answers_.push_back(std::async(std::launch::async, [job = settings_.job]() -> Event {
-    if (job.empty()) {
-      return RequeueAnswer{false, "this is no Slurm job; start it again to go on"};
-    }
     const auto asked = slurm_requeue(job);
-    return RequeueAnswer{asked.has_value(), asked ? std::string() : asked.error().message};
+    if (asked) {
+      return RequeueAnswer{RequeueAnswer::Kind::accepted, ""};
+    }
+    const bool refused = asked.error().code == ErrorCode::denied;
+    return RequeueAnswer{refused ? RequeueAnswer::Kind::refused : RequeueAnswer::Kind::unheard,
+                         asked.error().message};
   }));
 }
 

@@ -36,14 +36,16 @@ start() {
     mpirun -np 2 "$program" "$folder" "$@" >"$folder/stdout" 2>"$folder/stderr" &
   supervisor=$!
 }
-finish() { # expected exit code
+ends_with() { # expected exit code
   local code=0
   wait "$supervisor" || code=$?
   supervisor=0
   [ "$code" -eq "$1" ] || die "exit code $code, not $1"
-  local left
-  left=$(find /dev/shm -maxdepth 1 -name "autocloud-$(id -u)-$(field run run)-*")
-  [ -z "$left" ] || die "memory left behind: $left"
+}
+memory() { find /dev/shm -maxdepth 1 -name "autocloud-$(id -u)-$(field run run)-*"; }
+finish() { # expected exit code
+  ends_with "$1"
+  [ -z "$(memory)" ] || die "memory left behind: $(memory)"
 }
 wait_for_step() {
   local i
@@ -62,7 +64,10 @@ fake_slurm() {
 #!/bin/sh
 case "\$*" in
   show*) cat "$folder/slurm/job" ;;
-  *) echo "scontrol \$*" >>"$folder/slurm/calls" ;;
+  *)
+    echo "scontrol \$*" >>"$folder/slurm/calls"
+    [ ! -e "$folder/slurm/requeue" ] || . "$folder/slurm/requeue"
+    ;;
 esac
 SCONTROL
   cat >"$folder/slurm/squeue" <<SQUEUE
@@ -145,6 +150,33 @@ case $case in
     finish 85
     grep -qx 'scontrol requeue 42' "$folder/slurm/calls" || die "no requeue asked"
     [ "$(cat "$folder/step")" -eq "$(field requeue step)" ] || die "not saved at the last step"
+    ;;
+  requeue-unheard) # slurmctld is away at first; then it takes the job, and its signals take the answer
+    fake_slurm 3600
+    cat >"$folder/slurm/requeue" <<REQUEUE
+if [ "\$(wc -l <"$folder/slurm/calls")" -lt 2 ]; then
+  echo "Unable to contact slurm controller (connect failure)"
+  exit 1
+fi
+kill -TERM \$\$
+echo 'JobId=42 JobState=COMPLETING Restarts=1 RunTime=00:00:01 TimeLimit=01:00:00' >"$folder/slurm/job"
+kill -KILL \$\$
+REQUEUE
+    start -- --steps 1000
+    wait_for_step 10
+    kill -TERM "$supervisor"
+    finish 85
+    [ "$(wc -l <"$folder/slurm/calls")" -eq 2 ] || die "asked $(wc -l <"$folder/slurm/calls") times"
+    [ "$(count requeue)$(count fail)" = 10 ] || die "$(count requeue) requeues, $(count fail) failures"
+    ;;
+  agent-killed) # with it the only node is lost; another start may find it well
+    fake_slurm 3600
+    start -- --steps 1000
+    wait_for_step 10
+    kill -9 "$(pgrep -P "$supervisor" autocloud-agent)"
+    ends_with 85
+    memory | xargs rm -r # the agent's work, else the next agent's
+    grep -q 'requeued (.*no node is left)' "$folder/stderr" || die "not explained"
     ;;
   time-limit)
     fake_slurm 6

@@ -33,14 +33,16 @@ TEST(Termination, RequeuesAlsoWhenRanksDoNotSaveInTime) {
 
 TEST(Termination, FailsWhereNoRequeueIsWantedOrGranted) {
   struct Case {
-    bool wanted;
+    std::string unwanted;
     RequeueAnswer answer;
     const char* said;
   };
-  for (const Case& tried : {Case{false, {true, ""}, "not requeued, as asked"},
-                            Case{true, {false, "job 42 was cancelled"}, "job 42 was cancelled"}}) {
+  using Kind = RequeueAnswer::Kind;
+  for (const Case& tried :
+       {Case{"not requeued, as asked", {}, "not requeued, as asked"},
+        Case{"", {Kind::refused, "job 42 was cancelled"}, "job 42 was cancelled"}}) {
     Policy policy;
-    policy.requeue = tried.wanted;
+    policy.no_requeue = tried.unwanted;
     Script run({"a"}, policy);
     run.requeue_answer = tried.answer;
     run.up_and_training(3);
@@ -49,6 +51,57 @@ TEST(Termination, FailsWhereNoRequeueIsWantedOrGranted) {
     run.pass(0.2);
     EXPECT_EQ(run.exit_code(), kExitFailed);
     EXPECT_THAT(run.said(), testing::HasSubstr(tried.said));
+  }
+}
+
+TEST(Requeue, IsLoggedBeforeItIsAskedFor) {
+  Script run({"a"});
+  run.up_and_training(3);
+  run.give(Terminate{"SIGTERM", true});
+  run.give(MpirunEnded{0});
+  EXPECT_EQ(run.last_event("requeue")["step"], 3);
+  EXPECT_LT(run.place_of<Log>("requeue"), run.place_of<AskRequeue>());
+  EXPECT_FALSE(run.exit_code()) << "Slurm has not answered";
+}
+
+TEST(Requeue, IsAskedForAgainWhileSlurmDoesNotAnswer) {
+  Script run({"a"});
+  run.requeue_answer = {RequeueAnswer::Kind::unheard, "connect failure"};
+  run.up_and_training(3);
+  run.give(Terminate{"SIGTERM", true});
+  run.give(MpirunEnded{0});
+  run.pass(9);
+  EXPECT_FALSE(run.exit_code());
+  EXPECT_EQ(run.count<AskRequeue>(), 5U) << "at once, then every 2 s";
+  run.requeue_answer = {};
+  run.pass(2.2);
+  EXPECT_EQ(run.exit_code(), kExitRequeued);
+  EXPECT_EQ(run.count_events("requeue"), 1U);
+}
+
+TEST(Requeue, IsGivenUpWhereSlurmNeverAnswers) {
+  Script run({"a"});
+  run.requeue_answer = {RequeueAnswer::Kind::unheard, "connect failure"};
+  run.up_and_training(3);
+  run.give(Terminate{"SIGTERM", true});
+  run.give(MpirunEnded{0});
+  run.pass(125);
+  EXPECT_EQ(run.exit_code(), kExitFailed);
+  EXPECT_THAT(run.said(), testing::HasSubstr("not requeued: connect failure"));
+}
+
+TEST(Requeue, IsAskedForWhereNoNodeIsLeft) {
+  for (const char* unwanted : {"", "not requeued: this is no Slurm job"}) {
+    Policy policy;
+    policy.no_requeue = unwanted;
+    Script run({"a", "b"}, policy);
+    run.up_and_training(3);
+    run.kill_node("a");
+    run.kill_node("b");
+    run.pass(8);
+    EXPECT_EQ(run.exit_code(), policy.no_requeue.empty() ? kExitRequeued : kExitFailed);
+    EXPECT_EQ(run.count<AskRequeue>(), policy.no_requeue.empty() ? 1U : 0U);
+    EXPECT_THAT(run.said(), testing::HasSubstr("no node is left"));
   }
 }
 

@@ -160,6 +160,24 @@ TEST(WasCancelled, TellsTheUsersEndFromSlurmsOwn) {
   }
 }
 
+TEST(WasRequeued, ByARestartThatThisStartIsNot) {
+  EXPECT_TRUE(was_requeued("JobState=COMPLETING Restarts=1", 0));
+  EXPECT_TRUE(was_requeued("JobState=PENDING Restarts=0", 0));
+  EXPECT_FALSE(was_requeued("JobState=COMPLETING Restarts=1", 1));
+  EXPECT_FALSE(was_requeued("JobState=RUNNING Restarts=0", 0));
+  EXPECT_FALSE(was_requeued("", 0));
+}
+
+TEST(IsRefusal, OnlyWhereAskingAgainWouldNotHelp) {
+  EXPECT_TRUE(is_refusal("Requested operation is presently disabled for job 7"));
+  EXPECT_TRUE(is_refusal("Invalid job id specified for job 7"));
+  for (const char* words : {"",
+                            "Unable to contact slurm controller (connect failure)",
+                            "Socket timed out on send/recv operation for job 7"}) {
+    EXPECT_FALSE(is_refusal(words)) << words;
+  }
+}
+
 TEST(LostHostComment, IsSaidOncePerStartOfARunningJob) {
   const WallTime now = *parse_time("time", "2026-01-31T12:00:00Z");
   const std::string mark = "autocloud: start 1 lost own-0 2026-01-31T12:00:00Z";

@@ -88,6 +88,21 @@ class Script {
       return std::holds_alternative<Kind>(action);
     }));
   }
+  [[nodiscard]] std::size_t count_events(const std::string& name) const {
+    return static_cast<std::size_t>(std::count_if(
+        all_.begin(), all_.end(), [&](const Action& action) { return is_event(action, name); }));
+  }
+  /// Which of all actions the first of this kind was; of a Log, the first event of this name.
+  template <typename Kind>
+  [[nodiscard]] std::ptrdiff_t place_of(const std::string& name = "") const {
+    return std::find_if(all_.begin(),
+                        all_.end(),
+                        [&](const Action& action) {
+                          return std::holds_alternative<Kind>(action) &&
+                                 (name.empty() || is_event(action, name));
+                        }) -
+           all_.begin();
+  }
   [[nodiscard]] std::optional<int> exit_code() const {
     const auto* last = all_.empty() ? nullptr : std::get_if<Finish>(&all_.back());
     return last == nullptr ? std::nullopt : std::optional(last->exit_code);
@@ -95,9 +110,8 @@ class Script {
   [[nodiscard]] Json last_event(const std::string& name) const {
     Json found;
     for (const Action& action : all_) {
-      if (const auto* log = std::get_if<Log>(&action);
-          log != nullptr && log->event["event"] == name) {
-        found = log->event;
+      if (is_event(action, name)) {
+        found = std::get<Log>(action).event;
       }
     }
     return found;
@@ -115,10 +129,14 @@ class Script {
 
   bool mpirun_ends_when_killed = true;
   std::optional<Names> slurm_says;
-  RequeueAnswer requeue_answer{true, ""};
+  RequeueAnswer requeue_answer;
   double now_s() const { return Seconds(now_ - Time{}).count(); }
 
  private:
+  [[nodiscard]] static bool is_event(const Action& action, const std::string& name) {
+    const auto* log = std::get_if<Log>(&action);
+    return log != nullptr && log->event["event"] == name;
+  }
   void react(const Action& action) {
     if (std::holds_alternative<KillMpirun>(action) && mpirun_ends_when_killed) {
       answers_.push_back(MpirunEnded{137});
