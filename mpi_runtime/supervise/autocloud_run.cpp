@@ -78,6 +78,15 @@ std::map<std::string, std::string> slurm_environment() {
   return found;
 }
 
+// Slurm's word from the job's start. One without a limit has an end that is no time.
+std::optional<Seconds> time_left() {
+  const char* end = std::getenv("SLURM_JOB_END_TIME");
+  const auto at =
+      parse_integer("SLURM_JOB_END_TIME", end == nullptr ? "" : end, 0, std::int64_t{1} << 40);
+  return at ? std::optional<Seconds>(WallTime(std::chrono::seconds(*at)) - wall_now())
+            : std::nullopt;
+}
+
 // In Slurm the allocation, else this host alone.
 Status find_nodes(RunSettings& run) {
   const std::string here = report_environment().node;
@@ -87,6 +96,7 @@ Status find_nodes(RunSettings& run) {
     if (run.address.empty()) {
       run.address = reachable_address(here);
     }
+    run.left = time_left();
   } else {
     run.nodes = {{here, static_cast<int>(std::thread::hardware_concurrency()), 1}};
     run.address = "127.0.0.1";
@@ -129,11 +139,7 @@ int tell_usage(const CLI::App& app, const CLI::ParseError& error) {
 
 int run_main(int argc, char** argv) {
   // Before any thread exists, so that all inherit it: the signals are read from a descriptor.
-  sigset_t taken;
-  sigemptyset(&taken);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD}) {
-    sigaddset(&taken, number);
-  }
+  const sigset_t taken = supervised_signals();
   ::sigprocmask(SIG_BLOCK, &taken, nullptr);
 
   Options options;

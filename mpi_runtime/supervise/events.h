@@ -75,8 +75,9 @@ struct SlurmNodes {
   std::optional<std::vector<std::string>> nodes;  ///< nullopt: Slurm did not say
 };
 struct TimeLeft {
-  std::optional<Seconds> left;  ///< nullopt: no limit, or Slurm did not say
+  std::optional<Seconds> left;  ///< nullopt: no limit
 };
+struct TimeUnsaid {};  ///< Slurm did not say what is left
 struct Terminate {
   std::string reason;
   bool requeue = true;
@@ -105,6 +106,7 @@ using Event = std::variant<AgentHeard,
                            MpirunEnded,
                            SlurmNodes,
                            TimeLeft,
+                           TimeUnsaid,
                            Terminate,
                            RequeueAnswer,
                            Tick>;

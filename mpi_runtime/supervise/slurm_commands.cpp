@@ -219,7 +219,7 @@ std::vector<std::string> srun_on_node(const std::string& node,
 }
 
 Result<std::optional<std::chrono::seconds>> parse_time_left(std::string_view text) {
-  if (text == "UNLIMITED" || text == "NOT_SET") {
+  if (text == "UNLIMITED") {
     return std::nullopt;
   }
   std::int64_t total = 0;

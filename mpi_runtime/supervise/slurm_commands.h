@@ -50,7 +50,8 @@ namespace acb::train {
 [[nodiscard]] std::vector<std::string> srun_on_node(const std::string& node,
                                                     const std::vector<std::string>& command);
 
-/// squeue's "[days-][[hours:]minutes:]seconds"; nullopt for UNLIMITED and NOT_SET.
+/// squeue's "[days-][[hours:]minutes:]seconds"; nullopt for UNLIMITED. NOT_SET is an error: the
+/// limit is not known yet.
 [[nodiscard]] Result<std::optional<std::chrono::seconds>> parse_time_left(std::string_view text);
 
 }  // namespace acb::train

@@ -229,6 +229,11 @@ void Stepper::on(const TimeLeft& event) {
   }
 }
 
+// What was known still holds.
+void Stepper::on(const TimeUnsaid&) {
+  s_.limit_ask_at = plus(now_, s_.policy.ask_limit);
+}
+
 void Stepper::on(const Terminate& event) {
   if (s_.phase == Phase::ended || s_.phase == Phase::requeueing || s_.phase == Phase::finishing) {
     return;
@@ -265,7 +270,38 @@ void Stepper::on(const RequeueAnswer& event) {
   }
 }
 
+// Slurm, for what it did not answer.
+void Stepper::ask_again() {
+  if (s_.phase == Phase::requeueing && s_.ask_at && now_ >= *s_.ask_at) {
+    s_.ask_at.reset();
+    act(AskRequeue{});
+  }
+  if (s_.limit_ask_at && now_ >= *s_.limit_ask_at) {
+    s_.limit_ask_at.reset();
+    act(AskTimeLeft{});
+  }
+}
+
+void Stepper::pass_over_own_pause() {
+  constexpr Time::duration kMostCounted = std::chrono::milliseconds(500);
+  const Time::duration pause = now_ - s_.ticked - kMostCounted;
+  s_.ticked = now_;
+  if (pause <= Time::duration(0)) {
+    return;
+  }
+  const auto later = [&](Time& time) { time = std::min(time + pause, now_); };
+  later(s_.phase_since);
+  for (auto& [name, node] : s_.nodes) {
+    later(node.heard);
+  }
+  for (auto& [number, rank] : s_.ranks) {
+    later(rank.heard);
+  }
+}
+
 void Stepper::on(const Tick&) {
+  pass_over_own_pause();
+  ask_again();
   switch (s_.phase) {
     case Phase::gathering:
       gather();
@@ -297,11 +333,6 @@ void Stepper::on(const Tick&) {
       }
       break;
     case Phase::requeueing:
-      if (s_.ask_at && now_ >= *s_.ask_at) {
-        s_.ask_at.reset();
-        act(AskRequeue{});
-      }
-      break;
     case Phase::ended:
       break;
   }
@@ -311,6 +342,7 @@ State begin(const Policy& policy, std::vector<std::string> nodes, Time now) {
   State state;
   state.policy = policy;
   state.phase_since = now;
+  state.ticked = now;
   state.order = std::move(nodes);
   for (const std::string& name : state.order) {
     state.nodes[name].heard = now;

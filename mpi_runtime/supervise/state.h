@@ -36,6 +36,7 @@ struct Policy {
   Seconds rank_start{120.0};  ///< from starting mpirun to hearing every rank
   Seconds finish{10.0};       ///< from the last "done" to mpirun's end
   Seconds terminate{25.0};    ///< to save, after SIGTERM: less than Slurm's KillWait (30 s)
+  Seconds ask_limit{10.0};    ///< for the time limit, where Slurm did not say: to ask again
   Seconds ask_again{2.0};     ///< from one unheard request for a requeue to the next
   Seconds ask{120.0};         ///< for a requeue, before giving up; Slurm's kill may come before
   int fruitless_starts = 3;   ///< starts on unchanged nodes without a new step before giving up
@@ -77,6 +78,7 @@ struct State {
   Policy policy;
   Phase phase = Phase::gathering;
   Time phase_since;
+  Time ticked;                     ///< the Tick before
   std::vector<std::string> order;  ///< the nodes in Slurm's order
   std::map<std::string, NodeView> nodes;
   std::map<int, RankView> ranks;
@@ -102,8 +104,9 @@ struct State {
   Seconds limit_at_first{0};  ///< what was left of it at first
   bool limit_asked = false;   ///< asked again, as the margin was reached
   Time limit_asked_at;
-  Time deadline;       ///< of saving
-  std::string ending;  ///< why the run saves and exits
+  std::optional<Time> limit_ask_at;  ///< once more, since Slurm did not say
+  Time deadline;                     ///< of saving
+  std::string ending;                ///< why the run saves and exits
   bool ending_requeues = false;
   std::optional<Time> ask_at;    ///< for a requeue, once more
   bool ending_restarts = false;  ///< saves to leave nodes, then goes on
@@ -112,7 +115,9 @@ struct State {
 /// The state and first actions of a run on `nodes`.
 [[nodiscard]] State begin(const Policy& policy, std::vector<std::string> nodes, Time now);
 [[nodiscard]] Actions first_actions();
-/// Takes one event into the state. Deadlines are looked at on Tick: give one every 0.1 s or so.
+/// Takes one event into the state. Deadlines are looked at on Tick: give one every 0.1 s or so. A
+/// longer pause between two is one of the supervisor itself (a file server that does not answer, a
+/// suspended job), in which nobody could be heard: but for half a second it is no one's silence.
 [[nodiscard]] Actions step(State& state, const Event& event, Time now);
 /// How long before the time limit ranks are told to save: twice the longest save and the longest
 /// step seen, and 10 s for Slurm's own work; at least 20 s, and never more than a quarter of the

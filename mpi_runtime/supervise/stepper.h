@@ -37,6 +37,7 @@ class Stepper {
   void on(const MpirunEnded& event);
   void on(const SlurmNodes& event);
   void on(const TimeLeft& event);
+  void on(const TimeUnsaid&);
   void on(const Terminate& event);
   void on(const RequeueAnswer& event);
   void on(const Tick&);
@@ -67,6 +68,8 @@ class Stepper {
   void lose(Loss loss);
   void look_for_silence();
   void watch_limit();
+  void ask_again();
+  void pass_over_own_pause();
   void judge();
   void restart_on(const std::vector<std::string>& nodes, const std::vector<std::string>& lost);
   [[nodiscard]] bool is_hopeless() const;

@@ -109,6 +109,9 @@ Status Supervisor::start(const std::string& secret, const std::string& run) {
   log_.write({{"event", "run"}, {"run", run}, {"job", settings_.job}, {"nodes", names}});
   state_ = begin(settings_.policy, names, Clock::now());
   ACB_TRY(start_agents());
+  if (settings_.left) {
+    feed(TimeLeft{settings_.left});
+  }
   for (const Action& action : first_actions()) {
     carry_out(action);
   }
@@ -229,7 +232,10 @@ void Supervisor::do_action(const AskTimeLeft&) {
   }
   answers_.push_back(std::async(std::launch::async, [job = settings_.job]() -> Event {
     const auto left = slurm_time_left(job);
-    return TimeLeft{left && *left ? std::optional<Seconds>(**left) : std::nullopt};
+    if (!left) {
+      return TimeUnsaid{};
+    }
+    return TimeLeft{*left ? std::optional<Seconds>(**left) : std::nullopt};
   }));
 }
 
@@ -442,12 +448,17 @@ void Supervisor::end_agents() {
 
 }  // namespace
 
-Result<int> supervise(const RunSettings& settings) {
-  sigset_t taken;
-  sigemptyset(&taken);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD}) {
-    sigaddset(&taken, number);
+sigset_t supervised_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) {
+    sigaddset(&signals, number);
   }
+  return signals;
+}
+
+Result<int> supervise(const RunSettings& settings) {
+  const sigset_t taken = supervised_signals();
   UniqueFd signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) {
     return fail_errno("autocloud-run: signalfd");

@@ -7,7 +7,9 @@
 #include "mpi_runtime/supervise/nodes.h"
 #include "mpi_runtime/supervise/state.h"
 
+#include <csignal>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,13 +22,16 @@ struct RunSettings {
   std::filesystem::path run_folder;
   std::filesystem::path agent;  ///< the program autocloud-agent
   std::filesystem::path memory = "/dev/shm";
-  std::string address;  ///< IPv4 address at which the nodes reach this one
+  std::string address;          ///< IPv4 address at which the nodes reach this one
+  std::optional<Seconds> left;  ///< of the time limit, until Slurm is heard
   Policy policy;
 };
 
-/// Supervises to the end. Takes SIGTERM, SIGINT, SIGHUP, SIGUSR2 and SIGCHLD, which must be blocked
-/// in every thread of the process. Returns the exit code for autocloud-run; an error if the run
-/// could not start.
+/// SIGCHLD, and what ends a run: SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2.
+[[nodiscard]] sigset_t supervised_signals();
+
+/// Supervises to the end. Takes the signals above, which must be blocked in every thread of the
+/// process. Returns the exit code for autocloud-run; an error if the run could not start.
 [[nodiscard]] Result<int> supervise(const RunSettings& settings);
 
 /// An IPv4 address of this host that others reach: what `name` resolves to, if that is not the

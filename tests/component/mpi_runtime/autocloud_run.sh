@@ -74,7 +74,10 @@ SCONTROL
 #!/bin/sh
 case "\$*" in
   *%N*) hostname ;;
-  *%L*) echo "\$(($(date +%s) + $1 - \$(date +%s)))" ;;
+  *%L*)
+    if [ -e "$folder/slurm/mute" ]; then rm "$folder/slurm/mute"; exit 1; fi
+    echo "\$(($(date +%s) + $1 - \$(date +%s)))"
+    ;;
 esac
 exit 0
 SQUEUE
@@ -122,6 +125,22 @@ case $case in
     [ ! -e "/proc/$stopped" ] || die "the stopped rank is still there"
     at_most "$(field training after_s)" 6
     ;;
+  stalled-log) # a file server that does not answer for a while is no loss
+    mkfifo "$folder/events.jsonl"
+    {
+      for _ in {1..10}; do IFS= read -r line && echo "$line"; done
+      sleep 10
+      cat
+    } <"$folder/events.jsonl" >"$folder/events" &
+    reader=$!
+    start --silence 1.5 -- --steps 1200 --step-ms 10
+    ends_with 0
+    wait "$reader"
+    mv "$folder/events" "$folder/events.jsonl"
+    jq -se 'map(.at | .[:19] + "Z" | fromdate) as $at | [range(1; $at | length) | $at[.] - $at[. - 1]] | max >= 2' \
+      "$folder/events.jsonl" >/dev/null || die "the log was never in the way"
+    [ "$(count loss)$(count lost)" = 00 ] || die "$(events loss)"
+    ;;
   leaves)
     start -- --steps 30 --leave-at 10
     finish 0
@@ -142,11 +161,11 @@ case $case in
     grep -q 'before any rank reported.*not started again' "$folder/stderr" || die "not explained"
     [ "$(count restart)" -eq 0 ] || die "$(count restart) restarts of what cannot go better"
     ;;
-  sigterm)
+  sigterm | sigusr1)
     fake_slurm 3600
     start -- --steps 1000
     wait_for_step 10
-    kill -TERM "$supervisor"
+    kill -s "${case#sig}" "$supervisor"
     finish 85
     grep -qx 'scontrol requeue 42' "$folder/slurm/calls" || die "no requeue asked"
     [ "$(cat "$folder/step")" -eq "$(field requeue step)" ] || die "not saved at the last step"
@@ -181,6 +200,13 @@ REQUEUE
   time-limit)
     fake_slurm 6
     start -- --steps 1000
+    finish 85
+    [ "$(field requeue reason)" = "time limit" ] || die "another reason"
+    ;;
+  time-limit-unsaid) # at first
+    fake_slurm 16
+    touch "$folder/slurm/mute"
+    start -- --steps 2000
     finish 85
     [ "$(field requeue reason)" = "time limit" ] || die "another reason"
     ;;

@@ -137,6 +137,40 @@ TEST(TimeLimit, MovesWithItsOwner) {
   EXPECT_EQ(run.count<TellSaveAndExit>(), 0U);
 }
 
+TEST(TimeLimit, IsKeptWhereSlurmDoesNotSay) {
+  Script run({"a"});
+  run.give(TimeLeft{Seconds(60)});
+  run.give(TimeUnsaid{});
+  run.up_and_training(3);
+  run.pass(10);
+  EXPECT_EQ(run.count<AskTimeLeft>(), 1U) << "asked again";
+  run.give(TimeUnsaid{});
+  run.pass(40);
+  EXPECT_EQ(run.last_event("save-and-exit")["reason"], "time limit");
+}
+
+TEST(TimeLimit, IsAskedForUntilSlurmSays) {
+  Script run({"a"});
+  run.up_and_training(3);
+  for (std::size_t i = 0; i < 5; ++i) {
+    run.give(TimeUnsaid{});
+    run.pass(10.2);
+    EXPECT_EQ(run.count<AskTimeLeft>(), i + 1);
+  }
+  run.give(TimeLeft{Seconds(4)});
+  run.pass(5);
+  EXPECT_EQ(run.count<TellSaveAndExit>(), 1U);
+}
+
+TEST(TimeLimit, IsNoneOnlyOnceSlurmSaysSo) {
+  Script run({"a"});
+  run.give(TimeLeft{Seconds(60)});
+  run.give(TimeLeft{std::nullopt});
+  run.up_and_training(3);
+  run.pass(100);
+  EXPECT_EQ(run.count<AskTimeLeft>() + run.count<TellSaveAndExit>(), 0U);
+}
+
 TEST(TimeLimit, MarginFollowsWhatWasMeasured) {
   State state;
   state.limit_at_first = Seconds(10'000);

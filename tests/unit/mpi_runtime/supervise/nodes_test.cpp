@@ -124,7 +124,7 @@ TEST(ParseTimeLeft, KnowsSqueuesForms) {
     EXPECT_EQ((*left)->count(), seconds) << text;
   }
   EXPECT_EQ(parse_time_left("UNLIMITED").value(), std::nullopt);
-  for (const char* text : {"", "INVALID", "1-2", "1:2:3:4", "-5"}) {
+  for (const char* text : {"", "INVALID", "NOT_SET", "1-2", "1:2:3:4", "-5"}) {
     EXPECT_FALSE(parse_time_left(text)) << text;
   }
 }

@@ -38,6 +38,11 @@ class Script {
       answer();
     }
   }
+  /// The supervisor hangs, then looks at the clock before it hears anyone.
+  void stall(double seconds) {
+    now_ += std::chrono::duration_cast<Time::duration>(Seconds(seconds));
+    give(Tick{});
+  }
   void agents_join() {
     for (const std::string& name : names_) {
       if (living_.contains(name)) {

@@ -92,6 +92,38 @@ TEST(Supervision, ARankLostOnALivingNodeCostsNoNode) {
   EXPECT_THAT(run.said(), testing::HasSubstr("rank 2 on b-0 lost"));
 }
 
+TEST(Supervision, TakesItsOwnPauseForNobodysSilence) {
+  Script run(kFour);
+  run.up_and_training(3);
+  for (int i = 0; i < 3; ++i) {
+    run.stall(60);
+    run.pass(2);
+  }
+  EXPECT_EQ(run.started().size(), 1U);
+  run.kill_node("b-0");
+  run.silence_rank(1);
+  run.give(RankGone{1, 2});
+  run.pass(2.5);
+  ASSERT_EQ(run.state().phase, Phase::judging);
+  run.stall(60);
+  run.pass(4);
+  EXPECT_EQ(run.started().size(), 2U);
+  EXPECT_EQ(run.started().back(), (Names{"own-0", "own-1", "b-1"}))
+      << "only what is silent is lost";
+}
+
+TEST(Supervision, NoticesALossAlsoWhereEachOfItsTurnsIsSlow) {
+  Script run(kFour);
+  run.up_and_training(3);
+  run.kill_node("b-0");
+  for (int i = 0; i < 20 && run.started().size() < 2; ++i) {
+    run.stall(2);
+    run.pass(0.1);
+  }
+  EXPECT_EQ(run.started().size(), 2U);
+  EXPECT_EQ(run.last_event("lost")["node"], "b-0");
+}
+
 TEST(Supervision, NeverStartsBeforeTheOldMpirunHasEnded) {
   Script run(kFour);
   run.mpirun_ends_when_killed = false;
