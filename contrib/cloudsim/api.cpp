@@ -54,6 +54,12 @@ ApiError error_of(const FaultRule& rule) {
   return error;
 }
 
+/// The key that the call is made under, or asks for.
+std::string_view key_of(const ApiRequest& request) {
+  const auto asked = request.query.find("idempotency_key");
+  return asked == request.query.end() ? request.idempotency_key : asked->second;
+}
+
 bool is_before(FaultKind kind) {
   return kind == FaultKind::error || kind == FaultKind::drop;
 }
@@ -96,7 +102,7 @@ ApiReply Api::answer(const ApiRequest& request,
     return error_reply({401, "unauthorized", "the bearer key is missing or wrong"}, request_id);
   }
   const auto fault = simulator_.with([&](Fleet&, FaultPlan& plan, WallTime now) {
-    return plan.on_call(request.method, request.path, now);
+    return plan.on_call(request.method, request.path, key_of(request), now);
   });
   fault_name = fault ? fault->name : "";
   if (fault && is_before(fault->kind)) {

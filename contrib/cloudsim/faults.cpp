@@ -41,6 +41,7 @@ std::vector<Setting<FaultRule>> fault_settings() {
       choice_setting("kind", &R::kind, kKinds, "what goes wrong"),
       text_setting("method", &R::method, "HTTP method of the calls; empty: any"),
       text_setting("path", &R::path, "path of the calls; * stands for any text"),
+      text_setting("key", &R::key, "idempotency key of the calls and boots; * stands for any text"),
       number_setting("probability", &R::probability, 0, 1, "of each call that matches"),
       integer_setting("skip", &R::skip, 0, kMost, "matching calls let through first"),
       integer_setting("count", &R::count, 0, kMost, "most hits; 0: no limit"),
@@ -103,20 +104,22 @@ bool FaultPlan::strikes(Standing& standing, WallTime now) const {
 
 std::optional<FaultRule> FaultPlan::on_call(std::string_view method,
                                             std::string_view path,
+                                            std::string_view key,
                                             WallTime now) {
   for (Standing& standing : standing_) {
     const FaultRule& rule = standing.rule;
     if (!is_boot_kind(rule.kind) && (rule.method.empty() || rule.method == method) &&
-        matches(rule.path, path) && strikes(standing, now)) {
+        matches(rule.path, path) && matches(rule.key, key) && strikes(standing, now)) {
       return rule;
     }
   }
   return std::nullopt;
 }
 
-std::optional<FaultRule> FaultPlan::on_boot(WallTime now) {
+std::optional<FaultRule> FaultPlan::on_boot(std::string_view key, WallTime now) {
   for (Standing& standing : standing_) {
-    if (is_boot_kind(standing.rule.kind) && strikes(standing, now)) {
+    if (is_boot_kind(standing.rule.kind) && matches(standing.rule.key, key) &&
+        strikes(standing, now)) {
       return standing.rule;
     }
   }

@@ -34,6 +34,7 @@ struct FaultRule {
   FaultKind kind = FaultKind::error;
   std::string method;         ///< empty: any
   std::string path = "*";     ///< '*' stands for any text; the query does not count
+  std::string key = "*";      ///< of the call's, or the instance's, idempotency key; likewise
   double probability = 1;     ///< of each call that matches
   std::int64_t skip = 0;      ///< matching calls let through first
   std::int64_t count = 0;     ///< most hits; 0: no limit
@@ -63,9 +64,10 @@ class FaultPlan {
   /// The first rule that hits this call, if any; counts as a hit.
   [[nodiscard]] std::optional<FaultRule> on_call(std::string_view method,
                                                  std::string_view path,
+                                                 std::string_view key,
                                                  WallTime now);
   /// The first boot rule that hits the next instance, if any; counts as a hit.
-  [[nodiscard]] std::optional<FaultRule> on_boot(WallTime now);
+  [[nodiscard]] std::optional<FaultRule> on_boot(std::string_view key, WallTime now);
 
   struct Standing {
     FaultRule rule;

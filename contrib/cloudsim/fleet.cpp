@@ -125,7 +125,7 @@ void Fleet::add_instance(Allocation& allocation, const Instance& shape, FaultPla
   by_instance_[instance.instance_id] = allocation.ordinal - 1;
   instance.billed_from = allocation.accepted_at;
   instance.boot_due = allocation.accepted_at + scenario_.boot_s.at(draw("boot", ordinal));
-  if (const auto fault = faults.on_boot(allocation.accepted_at)) {
+  if (const auto fault = faults.on_boot(allocation.idempotency_key, allocation.accepted_at)) {
     instance.boot_fault = fault->kind;
   }
   plan_take(instance, *allocation.offer, ordinal);

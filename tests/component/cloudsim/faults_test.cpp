@@ -68,6 +68,25 @@ TEST_F(Faults, ABootCanFailOrNeverComeUp) {
   const Json shown = server_.get("/v1/gpu/allocations/" + failed);
   EXPECT_EQ(shown["error"]["code"], "boot_failed");
   EXPECT_EQ(shown["instances"][0]["cost"], "0.00");
+
+  (void)server_.run(
+      {"fault", "add", "f", "--kind", "boot_never", "--key", "never", "--count", "1"});
+  const std::string other = Json::parse(server_.allocate({}, "other")->body)["allocation_id"];
+  const std::string never = Json::parse(server_.allocate({}, "never")->body)["allocation_id"];
+  const std::string later = Json::parse(server_.allocate({}, "later")->body)["allocation_id"];
+  ASSERT_TRUE(eventually([&] {
+    return server_.get("/v1/gpu/allocations/" + other)["status"] == "running" &&
+           server_.get("/v1/gpu/allocations/" + later)["status"] == "running";
+  }));
+  const Json stuck = server_.get("/v1/gpu/allocations/" + never);
+  EXPECT_EQ(stuck["status"], "pending");
+  EXPECT_EQ(stuck["instances"][0]["status"], "booting");
+  EXPECT_TRUE(stuck["instances"][0]["address"].is_null());
+  EXPECT_GT(stuck["instances"][0]["billed_s"], 0);  // and it costs, until it is given back
+  const auto client = server_.client();
+  ASSERT_TRUE(client->Post("/v1/gpu/allocations/" + never + "/release"));
+  EXPECT_TRUE(eventually(
+      [&] { return server_.get("/v1/gpu/allocations/" + never)["status"] == "released"; }));
 }
 
 }  // namespace

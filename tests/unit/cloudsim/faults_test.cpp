@@ -30,6 +30,8 @@ TEST(FaultPlan, ARuleHitsTheCallsItDescribes) {
       {"method", rule([](FaultRule& r) { r.method = "GET"; }), {false, false, false, false}},
       {"path", rule([](FaultRule& r) { r.path = "/v1/gpu/*"; }), {true, true, true, true}},
       {"other path", rule([](FaultRule& r) { r.path = "/v1/jobs"; }), {false, false, false, false}},
+      {"key", rule([](FaultRule& r) { r.key = "*/7/*"; }), {true, true, true, true}},
+      {"other key", rule([](FaultRule& r) { r.key = "*/8/*"; }), {false, false, false, false}},
       {"never", rule([](FaultRule& r) { r.probability = 0; }), {false, false, false, false}},
       {"boot",
        rule([](FaultRule& r) { r.kind = FaultKind::boot_never; }),
@@ -39,8 +41,8 @@ TEST(FaultPlan, ARuleHitsTheCallsItDescribes) {
     plan.add(row.rule, kStart);
     std::vector<bool> hits;
     for (int second = 0; second < 4; ++second) {
-      hits.push_back(plan.on_call("POST", "/v1/gpu/allocate", kStart + std::chrono::seconds(second))
-                         .has_value());
+      const WallTime now = kStart + std::chrono::seconds(second);
+      hits.push_back(plan.on_call("POST", "/v1/gpu/allocate", "vc/7/0/n", now).has_value());
     }
     EXPECT_EQ(hits, row.hits) << row.what;
   }
@@ -51,7 +53,7 @@ std::vector<bool> luck(std::uint64_t seed) {
   plan.add(rule([](FaultRule& r) { r.probability = 0.5; }), kStart);
   std::vector<bool> hits;
   for (int i = 0; i < 200; ++i) {
-    hits.push_back(plan.on_call("GET", "/", kStart).has_value());
+    hits.push_back(plan.on_call("GET", "/", "", kStart).has_value());
   }
   return hits;
 }
@@ -68,7 +70,16 @@ TEST(FaultPlan, ARuleTakenOutHitsNoMore) {
   plan.add(rule([](FaultRule&) {}), kStart);
   EXPECT_EQ(plan.remove("other"), 0U);
   EXPECT_EQ(plan.remove("rule"), 1U);
-  EXPECT_FALSE(plan.on_call("GET", "/", kStart));
+  EXPECT_FALSE(plan.on_call("GET", "/", "", kStart));
+}
+
+TEST(FaultPlan, ABootRuleHitsTheBootsOfItsKeyAlone) {
+  FaultPlan plan(1);
+  plan.add(rule([](FaultRule& r) { r.kind = FaultKind::boot_fails, r.key = "*/7/*", r.count = 1; }),
+           kStart);
+  EXPECT_FALSE(plan.on_boot("vc/8/0/n", kStart));
+  EXPECT_TRUE(plan.on_boot("vc/7/0/n", kStart));
+  EXPECT_FALSE(plan.on_boot("vc/7/0/n", kStart));
 }
 
 TEST(Matches, AStarStandsForAnyText) {
