@@ -94,9 +94,11 @@ std::string one_burst(const Json& burst, WallTime now) {
   }
   if (const auto next = parse_time("next_try", json_or<std::string>(burst, "next_try", ""))) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(*next - now).count();
-    text += fmt::format("  next try: {}{}\n",
+    const auto failures = json_or<std::int64_t>(burst, "failures", 0);
+    text += fmt::format("  next try: {}{}{}\n",
                         clock_cell(burst, "next_try"),
-                        seconds > 0 ? fmt::format(", in {} s", seconds) : "");
+                        seconds > 0 ? fmt::format(", in {} s", seconds) : "",
+                        failures > 1 ? fmt::format(", after {} failures", failures) : "");
   }
   text += "  cost so far: " + price_cell(burst, "cost") + "\n";
   const Json& nodes = list_in(burst, "nodes");

@@ -112,6 +112,7 @@ Json burst_answer(const Snapshot& snapshot, const Burst& burst, const UserName& 
           {"wanted", burst.nodes},
           {"reason", reason.empty() ? Json() : Json{{"text", reason}}},
           {"next_try", time_or_null(next_try)},
+          {"failures", burst.fails},
           {"opened_at", format_time(burst.opened)},
           {"allocated_at", time_or_null(burst.configuring)},
           {"registered_at", time_or_null(registered_at(burst, leases))},

@@ -150,6 +150,31 @@ ErrorCode code_for(CURLcode status) {
   }
 }
 
+std::string seconds_of(std::chrono::milliseconds time) {
+  return std::to_string((time.count() + 500) / 1000) + " s";
+}
+
+/// What went wrong in plain words first, then libcurl's.
+std::string cause_of(CURL* curl, CURLcode status, const HttpRequest& request, const char* reason) {
+  const std::string detail = *reason != '\0' ? reason : curl_easy_strerror(status);
+  switch (status) {
+    case CURLE_OPERATION_TIMEDOUT: {
+      curl_off_t sending_from = 0;  // 0 until name, connection and TLS are done
+      curl_easy_getinfo(curl, CURLINFO_PRETRANSFER_TIME_T, &sending_from);
+      return sending_from > 0
+                 ? "no answer within " + seconds_of(request.limit) + ": " + detail
+                 : "no connection within " + seconds_of(request.connect_limit) + ": " + detail;
+    }
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_PARTIAL_FILE:
+      return "connection dropped: " + detail;
+    default:
+      return detail;
+  }
+}
+
 void set_common(CURL* curl, const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
@@ -228,8 +253,7 @@ Result<HttpResponse> http_call(const HttpRequest& request) {
   if (status != CURLE_OK) {
     const std::string cause = answer.too_large ? "the answer is larger than " +
                                                      std::to_string(request.body_limit) + " bytes"
-                              : *reason != '\0' ? std::string(reason)
-                                                : std::string(curl_easy_strerror(status));
+                                               : cause_of(curl.get(), status, request, reason);
     return fail(code_for(status), where(request.url) + ": " + cause);
   }
   long http_status = 0;

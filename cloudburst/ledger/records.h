@@ -59,6 +59,7 @@ struct Lease {
   std::string allocation_id;
   std::string instance_id;
   std::string address;
+  std::string request_id;  ///< of the answer by which we learned that it is rented
 
   int tries = 0;            ///< create calls and look-ups that failed or have no outcome yet
   bool unanswered = false;  ///< a create was sent and its outcome is unknown: look the key up

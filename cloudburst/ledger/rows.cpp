@@ -122,7 +122,7 @@ void write_row(SQLite::Database& database, const Lease& lease) {
   SQLite::Statement old(database, "DELETE FROM leases WHERE key = ?");
   old.bind(1, lease.key);
   old.exec();
-  Writer(database, "leases", 43)
+  Writer(database, "leases", 44)
       .put(lease.key)
       .put(lease.made_for)
       .put(lease.node)
@@ -142,6 +142,7 @@ void write_row(SQLite::Database& database, const Lease& lease) {
       .put(lease.allocation_id)
       .put(lease.instance_id)
       .put(lease.address)
+      .put(lease.request_id)
       .put(lease.tries)
       .put(lease.unanswered)
       .put(lease.doubtful)
@@ -187,6 +188,7 @@ Lease lease_from(SQLite::Statement& row) {
   lease.allocation_id = in.text();
   lease.instance_id = in.text();
   lease.address = in.text();
+  lease.request_id = in.text();
   lease.tries = in.number();
   lease.unanswered = in.truth();
   lease.doubtful = in.truth();

@@ -56,6 +56,7 @@ CREATE TABLE leases (
   allocation_id TEXT NOT NULL,
   instance_id   TEXT NOT NULL,
   address       TEXT NOT NULL,
+  request_id    TEXT NOT NULL,     -- of the answer that told of the allocation
   tries         INTEGER NOT NULL,
   unanswered    INTEGER NOT NULL,  -- a create was sent, outcome unknown: look the key up first
   doubtful      INTEGER NOT NULL,  -- an earlier create may still arrive

@@ -11,8 +11,11 @@ namespace acb::cloud {
 
 namespace {
 
-/// The user is told what a boot waits for once it takes longer than this.
-constexpr std::chrono::seconds kLongBoot{45};
+/// The user is told what a boot waits for once it takes longer than this: well within a minute of
+/// the submit, whatever the site's limit for boots is.
+constexpr std::chrono::seconds kLongBoot{30};
+/// So many late nodes are told by name.
+constexpr std::size_t kMostNamed = 4;
 
 const Burst* before(const Draft& draft, const BurstId& id) {
   const Burst* last = draft.view.book->start_before(id);
@@ -35,10 +38,23 @@ Burst& open(Draft& draft, const Draft::Labelled& labelled) {
   return draft.add_burst(std::move(burst));
 }
 
+std::string still_booting(const std::vector<const Lease*>& late, const Policy& policy) {
+  std::vector<std::string> names;
+  for (const Lease* lease : late) {
+    if (names.size() == kMostNamed) {
+      names.push_back(std::to_string(late.size() - kMostNamed) + " more");
+      break;
+    }
+    names.push_back(name_of_boot(*lease));
+  }
+  return "still booting, not registered yet: " + join(names, ", ") + "; given up after " +
+         std::to_string(policy.boot_timeout.count()) + " s";
+}
+
 /// What keeps the nodes of a booting burst, in words that do not change with every look.
 std::string waiting_for(const Draft& draft, const Draft::Labelled& labelled, const Burst& burst) {
   std::string words = burst.reason;
-  std::vector<std::string> late;
+  std::vector<const Lease*> late;
   for (const std::string& node : labelled.job->nodes) {
     const Lease* lease = draft.is_ours(node) ? draft.live_lease(node) : nullptr;
     if (lease == nullptr) {
@@ -48,15 +64,18 @@ std::string waiting_for(const Draft& draft, const Draft::Labelled& labelled, con
       words = "renting " + node + ": " + lease->error;
     }
     if (lease->state == LeaseState::booting && draft.now - lease->created > kLongBoot) {
-      late.push_back(node);
+      late.push_back(lease);
     }
     if (lease->state == LeaseState::releasing && draft.now - lease->next_try > kLongBoot) {
       words = node + ": its last machine is not given back yet: " + lease->error;
     }
   }
   if (words.empty() && !late.empty()) {
-    words = "rented, but not registered yet: " + join(late, ",") + " (limit " +
-            std::to_string(draft.policy.boot_timeout.count()) + " s)";
+    words = still_booting(late, draft.policy);
+  }
+  if (const Burst* last = before(draft, burst.id);
+      words.empty() && last != nullptr && last->state == BurstState::failed) {
+    words = "trying again after: " + last->reason;
   }
   return words;
 }

@@ -200,7 +200,9 @@ void Draft::give_back(const std::string& key, std::string_view why) {
     lease.closed = now;
     lease.request.clear();
   }
-  lease.secret_sha256.clear();
+  if (never_made || !lease.allocation_id.empty()) {
+    lease.secret_sha256.clear();  // else a later burst may ask again under the same key
+  }
   lease.accepted = false;
   lease.tries = 0;
   lease.next_try = now;
@@ -228,7 +230,10 @@ Burst& Draft::add_burst(Burst burst) {
   return bursts_.emplace(id, std::move(burst)).first->second;
 }
 
-void Draft::fail_burst(const BurstId& id, std::string reason, std::optional<ErrorClass> cls) {
+void Draft::fail_burst(const BurstId& id,
+                       std::string reason,
+                       std::optional<ErrorClass> cls,
+                       WallTime not_before) {
   Burst& burst = edit_burst(id);
   if (burst.state == BurstState::failed) {
     return;
@@ -237,8 +242,8 @@ void Draft::fail_burst(const BurstId& id, std::string reason, std::optional<Erro
   ++burst.fails;
   burst.reason = std::move(reason);
   // Whole seconds: Slurm knows no others, and what it shows is compared with this.
-  burst.retry_at =
-      std::chrono::ceil<std::chrono::seconds>(now + delay_after(burst.fails, cls, policy));
+  burst.retry_at = std::chrono::ceil<std::chrono::seconds>(
+      std::max(now + delay_after(burst.fails, cls, policy), not_before));
   event(id.job, "", "burst given up: " + burst.reason);
   for (const std::string& key : std::vector<std::string>(live_)) {
     const Lease& lease = *find(key);

@@ -65,8 +65,11 @@ class Draft {
   Burst& edit_burst(const BurstId& id);
   Burst& add_burst(Burst burst);
   /// Gives the burst up: all that it alone has is given back, and its job waits for a growing
-  /// delay. Classes that only a person can mend wait the longest.
-  void fail_burst(const BurstId& id, std::string reason, std::optional<ErrorClass> cls);
+  /// delay. Classes that only a person can mend wait the longest; none waits less than the cloud told.
+  void fail_burst(const BurstId& id,
+                  std::string reason,
+                  std::optional<ErrorClass> cls,
+                  WallTime not_before = {});
 
   // --- orders, calls, events
   void close_order(HookOrder order);
@@ -101,6 +104,9 @@ void plan_owners(Draft& draft);
 void plan_bursts(Draft& draft);
 void plan_leases(Draft& draft);
 void plan_nodes(Draft& draft);
+
+/// A machine that boots, by all the names that its user and the cloud's support have for it.
+[[nodiscard]] std::string name_of_boot(const Lease& lease);
 
 /// Opens what the burst's nodes lack, or gives the burst up.
 void rent_for(Draft& draft, const Draft::Labelled& labelled);

@@ -56,6 +56,16 @@ void step_creating(Draft& draft, const std::string& key) {
     draft.give_back(key, reason);
     return;
   }
+  if (lease.next_try >= lease.deadline && !lease.unanswered) {
+    // Told to wait for longer than a boot may take: own nodes must not stand idle meanwhile.
+    const BurstId owner = lease.owner;
+    const std::string reason = "renting " + lease.node + ": " + lease.error;
+    if (draft.burst(owner) != nullptr) {
+      draft.fail_burst(owner, reason, lease.error_class, lease.next_try);
+    }
+    draft.give_back(key, reason);
+    return;
+  }
   if (draft.now < lease.next_try) {
     return;
   }
@@ -90,8 +100,7 @@ void step_booting(Draft& draft, const std::string& key) {
   }
   if (draft.now >= lease.deadline) {
     const BurstId owner = lease.owner;
-    const std::string reason = lease.node + " (" + lease.allocation_id +
-                               ") did not register within " +
+    const std::string reason = name_of_boot(lease) + " did not register within " +
                                std::to_string(draft.policy.boot_timeout.count()) + " s";
     if (const Burst* burst = draft.burst(owner);
         burst != nullptr && burst->state == BurstState::open) {
@@ -109,6 +118,7 @@ void close_unmade(Draft& draft, const std::string& key) {
   lease.closed = draft.now;
   lease.unanswered = false;
   lease.request.clear();
+  lease.secret_sha256.clear();
   draft.event(lease.made_for.job, lease.node, "closed: the cloud never made it");
 }
 
@@ -134,6 +144,16 @@ void step_releasing(Draft& draft, const std::string& key) {
 }
 
 }  // namespace
+
+std::string name_of_boot(const Lease& lease) {
+  std::string name =
+      lease.node + " (" + (lease.instance_id.empty() ? lease.allocation_id : lease.instance_id) +
+      ", rented at " + format_time(lease.billed_from.value_or(lease.created)).substr(0, 19) + "Z";
+  if (!lease.request_id.empty()) {
+    name += ", request " + lease.request_id;
+  }
+  return name + ")";
+}
 
 void plan_leases(Draft& draft) {
   for (const std::string& key : std::vector<std::string>(draft.live_keys())) {

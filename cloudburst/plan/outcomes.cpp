@@ -86,6 +86,7 @@ Lease observe(Lease lease, const Allocation& allocation, WallTime now) {
     lease.tries = 0;
     lease.next_try = now;
     lease.request.clear();
+    lease.request_id = allocation.request_id;
   }
   if (!is_ending(lease) && lease.state != LeaseState::up) {
     lease.state = LeaseState::booting;

@@ -79,21 +79,30 @@ bool know_offers(Draft& draft, const Burst& burst) {
   if (cloud.offers_at && draft.now - *cloud.offers_at < kOffersFresh) {
     return true;
   }
-  const WallTime since = burst.configuring.value_or(draft.now);
-  const bool failed_now = cloud.offers_error && cloud.offers_asked && *cloud.offers_asked >= since;
-  if (failed_now && (needs_a_person(cloud.offers_error->cls) || draft.now - since > kOffersWait)) {
-    draft.fail_burst(burst.id, describe(*cloud.offers_error), cloud.offers_error->cls);
+  if (draft.is_busy(Call{.kind = CallKind::offers}.subject())) {
+    return false;  // the error known is that of an earlier question
+  }
+  if (!cloud.offers_error || !cloud.offers_asked) {
+    draft.call({.kind = CallKind::offers});
     return false;
   }
-  if (failed_now && burst.reason != describe(*cloud.offers_error)) {
-    draft.edit_burst(burst.id).reason = describe(*cloud.offers_error);
+  const CloudError& error = *cloud.offers_error;
+  const WallTime since = burst.configuring.value_or(draft.now);
+  const WallTime next =
+      *cloud.offers_asked +
+      retry_delay(cloud.offers_failed, error.cls, error.retry_after, draft.view.jitter01);
+  const bool asked_for_it = *cloud.offers_asked >= since;
+  // The cloud may have told an earlier burst to wait: that holds for this one too.
+  const bool told_to_wait = error.retry_after && draft.now < next;
+  if ((asked_for_it && needs_a_person(error.cls)) ||
+      ((asked_for_it || told_to_wait) && std::max(draft.now, next) - since > kOffersWait)) {
+    draft.fail_burst(burst.id, describe(error), error.cls, error.retry_after ? next : WallTime());
+    return false;
   }
-  const auto wait = cloud.offers_failed == 0 ? std::chrono::milliseconds(0)
-                                             : retry_delay(cloud.offers_failed,
-                                                           cloud.offers_error->cls,
-                                                           cloud.offers_error->retry_after,
-                                                           draft.view.jitter01);
-  if (!cloud.offers_asked || !failed_now || draft.now - *cloud.offers_asked >= wait) {
+  if ((asked_for_it || told_to_wait) && burst.reason != describe(error)) {
+    draft.edit_burst(burst.id).reason = describe(error);
+  }
+  if (draft.now >= next || !(asked_for_it || told_to_wait)) {
     draft.call({.kind = CallKind::offers});
   }
   return false;
@@ -112,7 +121,8 @@ bool is_hopeless(Draft& draft, const Burst& burst, const std::string& node) {
     draft.fail_burst(burst.id, last.error, last.error_class);
   } else if (losses >= kMostLosses) {
     draft.fail_burst(burst.id,
-                     node + " was lost " + std::to_string(losses) + " times while it booted",
+                     node + " was lost " + std::to_string(losses) + " times while it booted" +
+                         (last.error.empty() ? "" : ", the last: " + last.error),
                      std::nullopt);
   } else if (std::cmp_greater_equal(made.size(), draft.policy.most_attempts)) {
     draft.fail_burst(
@@ -177,16 +187,54 @@ std::string why_unusable(const Lease* last) {
   return ": is on in Slurm, but nothing is rented under its name";
 }
 
+/// Whether the node's only lease stands for a create call of an earlier burst whose outcome is not
+/// known, and could serve this one.
+bool may_take_up(const Draft& draft, const Draft::Labelled& labelled, const Lease& lease) {
+  const auto on_node =
+      std::count_if(draft.live_keys().begin(), draft.live_keys().end(), [&](const auto& key) {
+        const Lease* other = draft.find(key);
+        return other->is_live() && other->node == lease.node;
+      });
+  return on_node == 1 && lease.state == LeaseState::releasing && lease.allocation_id.empty() &&
+         !lease.request.empty() && !lease.secret_sha256.empty() && lease.error_class &&
+         is_worth_retrying(*lease.error_class) && lease.gpu_type == labelled.label.gpu_type &&
+         lease.market == labelled.market && !draft.is_busy("lease " + lease.key);
+}
+
+/// Asks again under the key in doubt, which cannot make two machines, instead of waiting until no
+/// machine can come of it any more.
+void take_up(Draft& draft, const Draft::Labelled& labelled, const std::string& key) {
+  Lease& lease = draft.edit(key);
+  lease.state = LeaseState::creating;
+  lease.owner = burst_id(*labelled.job);
+  lease.idle.reset();
+  lease.unanswered = true;
+  lease.tries = 0;
+  lease.next_try = draft.now;
+  lease.created = draft.now;
+  lease.deadline = draft.now + draft.policy.boot_timeout;
+  draft.event(lease.owner.job,
+              lease.node,
+              "asking again for what job " + std::to_string(lease.made_for.job) +
+                  " asked for without an answer");
+}
+
 /// The burst's nodes for which a lease has to be opened now. Gives the burst up where one cannot
 /// be.
-std::vector<std::string> missing_nodes(Draft& draft, const Burst& burst, const SlurmJob& job) {
+std::vector<std::string> missing_nodes(Draft& draft,
+                                       const Burst& burst,
+                                       const Draft::Labelled& labelled) {
   std::vector<std::string> missing;
-  for (const std::string& node : job.nodes) {
+  for (const std::string& node : labelled.job->nodes) {
     const SlurmNode* slurm = draft.slurm_node(node);
     const Lease* lease = draft.live_lease(node);
     const bool serves =
         lease != nullptr && lease->state != LeaseState::releasing && lease->owner == burst.id;
     if (slurm == nullptr || serves) {
+      continue;
+    }
+    if (lease != nullptr && may_take_up(draft, labelled, *lease)) {
+      take_up(draft, labelled, std::string(lease->key));
       continue;
     }
     if (!slurm->powering_up && !slurm->powered_down && !slurm->powering_down) {
@@ -231,7 +279,7 @@ void rent_for(Draft& draft, const Draft::Labelled& labelled) {
   if (!is_as_recorded(draft, labelled)) {
     return;
   }
-  const std::vector<std::string> missing = missing_nodes(draft, burst, *labelled.job);
+  const std::vector<std::string> missing = missing_nodes(draft, burst, labelled);
   if (missing.empty() || !know_offers(draft, burst)) {
     return;
   }

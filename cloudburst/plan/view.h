@@ -95,7 +95,8 @@ struct Policy {
   /// A requeue holds a job for the life of a credential and a second (AuthInfo=cred_expire, 120 s).
   /// A start later than this after the submit is somebody's wish.
   std::chrono::seconds longest_hold{125};
-  std::chrono::seconds offer_rest{60};  ///< after "no capacity"
+  /// After "no capacity"; not longer than the first delay, or a job would start again in vain.
+  std::chrono::seconds offer_rest{30};
   /// A create call whose outcome is unknown may still arrive this long after it was sent; longer
   /// than any call lasts plus the cloud's own 60 s.
   std::chrono::seconds settle{120};

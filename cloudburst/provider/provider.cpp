@@ -13,7 +13,8 @@ struct Provider::Call {
   std::string path;
   std::string_view body = {};
   std::string_view key = {};
-  int* status = nullptr;  ///< where the caller tells successes apart
+  int* status = nullptr;              ///< where the caller tells successes apart
+  std::string* request_id = nullptr;  ///< of an answer that is a success
 };
 
 namespace {
@@ -26,7 +27,9 @@ CloudError garbled(std::string_view what, std::string request_id = {}) {
       ErrorClass::ambiguous, "garbled", std::string(what), std::move(request_id), std::nullopt, {}};
 }
 
-CloudError from_transport(const Error& error) {
+/// An answer that never came names no request: the idempotency key, which the cloud knows too,
+/// does.
+CloudError from_transport(const Error& error, std::string_view key) {
   CloudError result{ErrorClass::ambiguous, "unreachable", error.message, {}, std::nullopt, {}};
   if (error.code == ErrorCode::timeout) {
     result.code = "timeout";
@@ -37,17 +40,19 @@ CloudError from_transport(const Error& error) {
     result.cls = ErrorClass::auth;
     result.code = "tls";
   }
+  if (!key.empty()) {
+    result.message.append(" (idempotency key ").append(key).append(")");
+  }
   return result;
 }
 
-CloudResult<Allocation> as_allocation(const CloudResult<Json>& json) {
-  if (!json) {
-    return tl::unexpected<CloudError>(json.error());
-  }
-  auto allocation = allocation_from(*json);
+CloudResult<Allocation> as_allocation(const Json& json, const std::string& request_id) {
+  auto allocation = allocation_from(json);
   if (!allocation) {
-    return tl::unexpected<CloudError>(garbled("an allocation without an allocation_id"));
+    return tl::unexpected<CloudError>(
+        garbled("an allocation without an allocation_id", request_id));
   }
+  allocation->request_id = request_id;
   return std::move(*allocation);
 }
 
@@ -87,12 +92,12 @@ CloudResult<Json> Provider::perform(const Call& call) const {
   request.connect_limit = options_.connect_limit;
   request.limit = options_.call_limit;
   request.headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}};
-  if (!call.key.empty()) {
+  if (!call.key.empty() && call.method == "POST") {
     request.headers.emplace_back("Idempotency-Key", call.key);
   }
   const auto response = http_call(request);
   if (!response) {
-    return tl::unexpected<CloudError>(from_transport(response.error()));
+    return tl::unexpected<CloudError>(from_transport(response.error(), call.key));
   }
   const std::string request_id = response->header("x-request-id");
   if (response->status < 200 || response->status > 299) {
@@ -101,6 +106,9 @@ CloudResult<Json> Provider::perform(const Call& call) const {
   }
   if (call.status != nullptr) {
     *call.status = response->status;
+  }
+  if (call.request_id != nullptr) {
+    *call.request_id = request_id;
   }
   auto json = parse_json("answer", response->body.empty() ? "{}" : response->body);
   if (!json || !json->is_object()) {
@@ -113,27 +121,33 @@ CloudResult<Json> Provider::perform(const Call& call) const {
 }
 
 CloudResult<Allocation> Provider::allocate(std::string_view body, std::string_view key) const {
-  return as_allocation(perform({"POST", "/v1/gpu/allocate", body, key}));
+  std::string request_id;
+  const auto json = perform({"POST", "/v1/gpu/allocate", body, key, nullptr, &request_id});
+  return json ? as_allocation(*json, request_id) : tl::unexpected<CloudError>(json.error());
 }
 
 CloudResult<std::optional<Allocation>> Provider::find_by_key(std::string_view key) const {
-  const auto page = perform({"GET", "/v1/gpu/allocations?idempotency_key=" + url_escape(key)});
+  std::string request_id;
+  const auto page = perform({"GET",
+                             "/v1/gpu/allocations?idempotency_key=" + url_escape(key),
+                             {},
+                             key,
+                             nullptr,
+                             &request_id});
   if (!page) {
     return tl::unexpected<CloudError>(page.error());
   }
   // "Nothing there" is believed only where the answer says so: the next step may be to rent again.
   const auto found = page->find("allocations");
   if (found == page->end() || !found->is_array()) {
-    return tl::unexpected<CloudError>(garbled("a page without allocations"));
+    return tl::unexpected<CloudError>(garbled("a page without allocations", request_id));
   }
   if (found->empty()) {
     return std::optional<Allocation>();
   }
-  auto allocation = allocation_from(found->front());
-  if (!allocation) {
-    return tl::unexpected<CloudError>(garbled("an allocation without an allocation_id"));
-  }
-  return allocation;
+  return as_allocation(found->front(), request_id).map([](Allocation&& allocation) {
+    return std::optional(std::move(allocation));
+  });
 }
 
 CloudResult<std::vector<Allocation>> Provider::list(std::string_view tag) const {
@@ -166,7 +180,10 @@ CloudResult<std::vector<Allocation>> Provider::list(std::string_view tag) const 
 }
 
 CloudResult<Allocation> Provider::get(std::string_view allocation_id) const {
-  return as_allocation(perform({"GET", "/v1/gpu/allocations/" + url_escape(allocation_id)}));
+  std::string request_id;
+  const auto json = perform(
+      {"GET", "/v1/gpu/allocations/" + url_escape(allocation_id), {}, {}, nullptr, &request_id});
+  return json ? as_allocation(*json, request_id) : tl::unexpected<CloudError>(json.error());
 }
 
 CloudResult<Provider::Released> Provider::release(std::string_view allocation_id) const {

@@ -66,6 +66,7 @@ struct Allocation {
   std::map<std::string, std::string> tags;
   std::optional<CloudError> error;  ///< why it failed, of the class that its code has
   std::vector<Instance> instances;
+  std::string request_id;  ///< of the call that told all this
 
   /// Whether the cloud has confirmed that nothing of it can cost money any more.
   [[nodiscard]] bool is_over() const;

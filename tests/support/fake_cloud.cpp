@@ -60,7 +60,9 @@ FakeCloud::Machine& FakeCloud::make(const std::string& key, WallTime now) {
 
 std::optional<CloudError> FakeCloud::trouble() {
   if (chance(faults.throttled)) {
-    return error_of(ErrorClass::throttled, "rate_limited");
+    CloudError error = error_of(ErrorClass::throttled, "rate_limited");
+    error.retry_after = faults.retry_after;
+    return error;
   }
   if (chance(faults.lost_request)) {
     return error_of(ErrorClass::ambiguous, "timeout");
@@ -71,6 +73,9 @@ std::optional<CloudError> FakeCloud::trouble() {
 CloudResult<Allocation> FakeCloud::allocate(const std::string& key, WallTime now) {
   if (auto error = trouble()) {
     return tl::unexpected(*error);
+  }
+  if (chance(faults.lost_create)) {
+    return tl::unexpected(error_of(ErrorClass::ambiguous, "timeout"));
   }
   if (chance(faults.no_capacity)) {
     return tl::unexpected(error_of(ErrorClass::no_capacity, "insufficient_capacity"));
@@ -198,6 +203,7 @@ Allocation FakeCloud::as_allocation(const Machine& machine) const {
   const std::vector<std::string> parts = split(machine.key, '/');
   Allocation allocation;
   allocation.allocation_id = machine.id;
+  allocation.request_id = "req-" + machine.id;
   allocation.gpu_type = "a100-80gb";
   allocation.market = Market::spot;
   allocation.price_per_hour = Money::from_micros(1'000'000);

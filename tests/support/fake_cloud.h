@@ -18,9 +18,11 @@ class FakeCloud {
  public:
   struct Faults {
     double throttled = 0;
-    double lost_request = 0;  ///< no answer, nothing happened
-    double lost_reply = 0;    ///< no answer, but it happened
-    double late = 0;          ///< no answer, and it happens up to 60 s later
+    std::optional<std::chrono::seconds> retry_after = {};  ///< told with it
+    double lost_request = 0;                               ///< no answer, nothing happened
+    double lost_create = 0;                                ///< likewise, of create calls alone
+    double lost_reply = 0;                                 ///< no answer, but it happened
+    double late = 0;  ///< no answer, and it happens up to 60 s later
     double no_capacity = 0;
     double made_though_full = 0;  ///< a server error that speaks of capacity, and it happened
     double refused = 0;           ///< auth

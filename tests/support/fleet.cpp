@@ -95,6 +95,7 @@ void Fleet::decide() {
   for (Lease& lease : plan.changes.leases) {
     if (lease.state == LeaseState::wanted && lease.request.empty()) {
       lease.request = "body of " + lease.key;
+      lease.secret_sha256 = "00ff";
     }
   }
   if (!commit(plan.changes)) {

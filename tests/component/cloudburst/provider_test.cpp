@@ -183,6 +183,44 @@ TEST_F(Cloud, ALostReplyIsAmbiguousAndTheKeyFindsWhatWasRented) {
   EXPECT_EQ(cloud.allocate(body(), "k/3")->allocation_id, (*found)->allocation_id);
 }
 
+TEST_F(Cloud, WhatIsNotAnsweredIsToldInWordsWithTheKey) {
+  struct Row {
+    std::vector<std::string> fault;
+    const char* code;
+    const char* words;
+  };
+  options_.call_limit = std::chrono::seconds(1);
+  const Provider cloud = provider();
+  for (const Row& row :
+       {Row{{"--kind", "drop"}, "unreachable", "connection dropped"},
+        Row{{"--kind", "slow", "--delay-s", "2"}, "timeout", "no answer within 1 s"},
+        Row{{"--kind", "garble"}, "garbled", "the answer is not a JSON object"}}) {
+    fault(row.fault);
+    const auto create = cloud.allocate(body(), "k/5");
+    const auto look_up = cloud.find_by_key("k/5");
+    for (const auto& error : {create.error(), look_up.error()}) {
+      EXPECT_EQ(error.cls, ErrorClass::ambiguous) << row.code;
+      EXPECT_EQ(error.code, row.code);
+      const std::string told = describe(error);
+      EXPECT_NE(told.find(row.words), std::string::npos) << told;
+      EXPECT_TRUE(told.find("(idempotency key k/5)") != std::string::npos ||
+                  told.find("(request req-") != std::string::npos)
+          << told;
+    }
+  }
+}
+
+TEST_F(Cloud, WhatIsRentedKnowsTheRequestThatToldOfIt) {
+  const Provider cloud = provider();
+  const auto rented = cloud.allocate(body(), "k/6");
+  ASSERT_TRUE(rented) << describe(rented.error());
+  EXPECT_TRUE(rented->request_id.starts_with("req-")) << rented->request_id;
+  const auto found = cloud.find_by_key("k/6");
+  ASSERT_TRUE(found && *found);
+  EXPECT_TRUE((*found)->request_id.starts_with("req-"));
+  EXPECT_NE((*found)->request_id, rented->request_id);
+}
+
 // Memory that the search itself passes over: it is marked as one that core files leave out.
 class Window {
  public:

@@ -205,6 +205,112 @@ TEST(Fleet, TheDelayGrowsWithEachFailureInARow) {
   EXPECT_TRUE(fleet.broken.empty()) << fleet.broken.front();
 }
 
+// Slurm writes a new submit time at every requeue, so that each start of a job is a burst of its
+// own.
+TEST(Fleet, ReasonNextTryAndFailuresOutliveTheRequeues) {
+  Fleet fleet(9, 4);
+  fleet.cloud.faults.no_capacity = 1;
+  const auto job = fleet.slurm.submit(1, seconds(30), fleet.now);
+  const std::vector<seconds> delays = {
+      seconds(30), seconds(60), seconds(120), seconds(240), seconds(480), seconds(900)};
+  std::set<WallTime> submits;
+  for (std::size_t failure = 1; failure <= delays.size(); ++failure) {
+    const auto restart = static_cast<std::uint32_t>(failure);
+    for (int i = 0; i < 1000 && fleet.slurm.jobs().at(job).seen.restart < restart; ++i) {
+      fleet.run(seconds(1));
+    }
+    const WallTime failed = fleet.now;
+    fleet.run(seconds(5));
+    const SlurmJob& seen = fleet.slurm.jobs().at(job).seen;
+    ASSERT_EQ(seen.phase, JobPhase::pending) << failure;
+    ASSERT_TRUE(submits.insert(seen.submit).second) << failure;
+    const Burst& waits = fleet.book.bursts.at({job, restart, seen.submit});
+    EXPECT_EQ(waits.fails, static_cast<int>(failure));
+    EXPECT_NE(waits.told.find("insufficient_capacity"), std::string::npos) << waits.told;
+    const Burst* last = fleet.book.start_before(waits.id);
+    ASSERT_NE(last, nullptr) << failure;
+    EXPECT_EQ(last->state, BurstState::failed);
+    ASSERT_TRUE(last->retry_at) << failure;
+    EXPECT_EQ(seen.begin, last->retry_at) << failure;
+    const auto delay = *last->retry_at - failed;
+    EXPECT_GE(delay, delays[failure - 1] - seconds(5)) << failure;
+    EXPECT_LE(delay, delays[failure - 1] + seconds(1)) << failure;
+    const std::string next = "next try at " + format_time(*last->retry_at).substr(0, 19);
+    EXPECT_NE(seen.admin_comment.find(next), std::string::npos) << seen.admin_comment;
+  }
+  EXPECT_GE(fleet.count(CallKind::create), static_cast<int>(delays.size()));  // none was in vain
+}
+
+TEST(Fleet, WhileItIsTriedAgainTheUserStillReadsWhyItFailed) {
+  Fleet fleet(5, 4);
+  fleet.cloud.faults.no_capacity = 1;
+  const auto job = fleet.slurm.submit(1, seconds(30), fleet.now);
+  int looks = 0;
+  fleet.run(seconds(200), [&] {
+    const SlurmJob& seen = fleet.slurm.jobs().at(job).seen;
+    if (seen.restart > 0) {
+      ++looks;
+      EXPECT_NE(seen.admin_comment.find("insufficient_capacity"), std::string::npos)
+          << seen.admin_comment;
+    }
+  });
+  EXPECT_GT(looks, 100);
+}
+
+TEST(Fleet, ToldToWaitForLongItFreesItsNodesAndWaitsAsLong) {
+  Fleet fleet(5, 4);
+  fleet.cloud.faults.throttled = 1;
+  fleet.cloud.faults.retry_after = seconds(600);
+  const auto first = fleet.slurm.submit(1, seconds(30), fleet.now);
+  const WallTime began = fleet.now;
+  fleet.run(seconds(20));
+  const auto second = fleet.slurm.submit(1, seconds(30), fleet.now);
+  fleet.run(seconds(20));
+  for (const auto job : {first, second}) {
+    const SlurmJob& seen = fleet.slurm.jobs().at(job).seen;
+    EXPECT_EQ(seen.phase, JobPhase::pending) << job;
+    EXPECT_GE(seen.begin, began + seconds(600)) << job;
+    EXPECT_NE(seen.admin_comment.find("rate_limited"), std::string::npos) << seen.admin_comment;
+  }
+  EXPECT_EQ(fleet.count(CallKind::offers), 1);
+  fleet.cloud.faults = {};
+  fleet.run(seconds(700));
+  EXPECT_EQ(phase(fleet, first), JobPhase::ended);
+  EXPECT_EQ(phase(fleet, second), JobPhase::ended);
+}
+
+TEST(Fleet, WhatWasNeverAnsweredIsAskedAgainUnderTheSameKey) {
+  Fleet fleet(5, 1);
+  fleet.cloud.faults.lost_create = 1;
+  const auto job = fleet.slurm.submit(1, seconds(30), fleet.now);
+  for (int i = 0; i < 60 && fleet.slurm.jobs().at(job).seen.restart == 0; ++i) {
+    fleet.run(seconds(1));
+  }
+  ASSERT_EQ(fleet.slurm.jobs().at(job).seen.restart, 1U);
+  fleet.cloud.faults = {};
+  fleet.run(seconds(75));  // the delay of 30 s and a boot; the key stays in doubt for longer
+  EXPECT_EQ(fleet.slurm.jobs().at(job).starts, 1);
+  EXPECT_EQ(fleet.cloud.machines().size(), 1U);
+  EXPECT_EQ(fleet.book.leases.size(), 1U);
+  fleet.run(seconds(60));
+  EXPECT_EQ(fleet.leftovers(), "");
+  EXPECT_TRUE(fleet.broken.empty()) << fleet.broken.front();
+}
+
+TEST(Fleet, ALongBootIsToldWithItsMachineWithinAMinute) {
+  Fleet fleet(5, 4);
+  fleet.policy.boot_timeout = seconds(600);
+  fleet.cloud.faults.never_boots = 1;
+  const auto job = fleet.slurm.submit(1, seconds(30), fleet.now);
+  fleet.run(seconds(50));
+  const std::string& told = fleet.slurm.jobs().at(job).seen.admin_comment;
+  EXPECT_NE(told.find("still booting, not registered yet: burst-0 (ia-1, rented at 2026-"),
+            std::string::npos)
+      << told;
+  EXPECT_NE(told.find("request req-"), std::string::npos) << told;
+  EXPECT_NE(told.find("given up after 600 s"), std::string::npos) << told;
+}
+
 TEST(Fleet, ARefusedKeyStopsAtOnceWithTheReason) {
   Fleet fleet(8, 4);
   fleet.cloud.faults.refused = 1;
@@ -439,6 +545,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Weather{"crashes", {}, 0.02},
                       Weather{"throttled", {.throttled = 0.5}, 0.005},
                       Weather{"lost_requests", {.lost_request = 0.4}, 0.005},
+                      Weather{"lost_creates", {.lost_create = 0.8}, 0.005},
                       Weather{"lost_replies", {.lost_reply = 0.5}, 0.005},
                       Weather{"late_requests", {.late = 0.5}, 0.005},
                       Weather{"no_capacity", {.no_capacity = 0.5}, 0.005},

@@ -59,6 +59,7 @@ Lease sample_lease(const std::string& node, std::uint32_t attempt) {
   lease.reserved = Money::from_micros(9'000'001);
   lease.request = "{\"gpu_type\":\"a100-80gb\"}";
   lease.secret_sha256 = "00ff";
+  lease.request_id = "req-5";
   lease.tries = 3;
   lease.unanswered = true;
   lease.doubtful = true;
