@@ -3,21 +3,8 @@
 # A job over own and rented nodes: the nodes join with a one-time secret, its MPI ranks run on all of them, and
 # everything is given back.
 # shellcheck source-path=SCRIPTDIR
-. "$(dirname "$0")/lib.sh"
-
-scenario=$(mktemp /tmp/scenario-XXXXXX)
-changes=$(mktemp /tmp/changes-XXXXXX)
-at_end+=("rm -f $scenario $changes")
-cat >"$scenario" <<'TOML'
-[boot]
-delay_s = 0.2
-[offers.v100-spot]
-gpu_type = "v100-32gb"
-market = "spot"
-price = "0.91"
-TOML
-printf '[nodes]\nidle_release_s = 1\n' >"$changes"
-cluster_up --scenario "$scenario" --autocloud-toml "$changes"
+. "$(dirname "$0")/../fault/burst_lib.sh"
+burst_cluster
 
 # shellcheck disable=SC2016 # for the job
 job=$(submit ctl -N2 --autocloud-burst=2 --ntasks-per-node=1 --gres=gpu:1 \
@@ -31,12 +18,22 @@ equal "$(output_of "$job" | sort | tr '\n' ';')" "burst-0 cloud;burst-1 cloud;ow
 matches "$(job_field "$job" BatchHost)" "^own-" "batch host"
 equal "$(rented)" 2 "instances while the job runs"
 equal "$(on burst-0 cat /etc/munge/munge.key | md5sum)" "$(on ctl cat /etc/munge/munge.key | md5sum)" "munge key"
-fails on own-0 grep burst /etc/hosts
-fails on burst-0 grep -rqs "$(on ctl cat /etc/autocloud-burst/cloud.key)" /etc /run /var/lib /var/log/slurm
+
+# absent HOST TEXT PLACE...: no file there holds the text. The same search finds a decoy in the last place.
+absent() {
+  local host=$1 text=$2 decoy=${*: -1}
+  shift 2
+  [ ! -d "$decoy" ] || decoy+=/decoy
+  [ -n "$text" ] || fail "an empty text is absent from nowhere"
+  equal "$(on "$host" grep -rlsF -e "$text" "$@")" "" "files on $host that hold it"
+  # shellcheck disable=SC2016 # for the host
+  on "$host" sh -c 'printf "%s\n" "$1" >>"$2"' sh "$text" "$decoy"
+  equal "$(on "$host" grep -rlsF -e "$text" "$@")" "$decoy" "what the search for a decoy finds on $host"
+  on "$host" sed -i '$d' "$decoy"
+}
+absent own-0 burst /etc/hosts
+absent burst-0 "$(on ctl cat /etc/autocloud-burst/cloud.key)" /etc /run /var/lib /var/log/slurm
 
 as_user ctl touch stop
 wait_for_job "$job" COMPLETED 10
-nothing_rented() {
-  [ "$(rented)" -eq 0 ]
-}
 within 20 nothing_rented

@@ -5,6 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 
 # burst_cluster OPTION...: own and cloud nodes, with a cloud that boots within half a second. OPTION as for vcluster up.
+# Lines for [nodes] of autocloud.toml stand in $node_settings.
 burst_cluster() {
   scenario=$(mktemp /tmp/scenario-XXXXXX)
   changes=$(mktemp /tmp/changes-XXXXXX)
@@ -18,8 +19,13 @@ delay_s = 0.2
 gpu_type = "v100-32gb"
 market = "spot"
 price = "0.91"
+capacity = 64
+[offers.v100]
+gpu_type = "v100-32gb"
+price = "1.82"
+capacity = 64
 TOML
-  printf '[nodes]\nidle_release_s = 1\n' >"$changes"
+  printf '[nodes]\nidle_release_s = 1\n%s\n' "${node_settings:-}" >"$changes"
   cluster_up --scenario "$scenario" --autocloud-toml "$changes" "$@"
 }
 
@@ -33,12 +39,17 @@ kill_daemon() {
     fail "no autocloudd to kill"
 }
 
+# fault CMD...: `cloudsim fault`, such as `fault add NAME --kind drop`.
+fault() { on cloud cloudsim fault "$@" --state /var/lib/cloudsim >/dev/null; }
+
 leases() { on ctl autocloud leases --json; }
 bill() { cloudsim bill --json; }
 
+nothing_rented() { [ "$(rented)" -eq 0 ]; }
+
 all_given_back() {
-  [ "$(rented)" -eq 0 ] && leases | jq -e '.leases | all(.state == "gone")' >/dev/null &&
-    [ -z "$(on ctl sinfo -h -N -p batch-burst -o '%N %T' | grep '^burst-' | grep -v ' idle~$')" ]
+  nothing_rented && leases | jq -e '.leases | all(.state == "gone")' >/dev/null &&
+    [ "$(on ctl sinfo -h -N -p batch-burst -o '%N %T' | sed -n 's|^burst-[0-9]* ||p' | sort -u)" = 'idle~' ]
 }
 
 # Every machine that the cloud bills is in the ledger, at the same price for the same time.
