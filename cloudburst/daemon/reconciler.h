@@ -71,7 +71,8 @@ class Reconciler {
   std::string munge_key_;
 
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
-  WorkerPool workers_{8};
+  // Many: where a cloud answers slowly, all may wait for one of its answers for half a minute.
+  WorkerPool workers_{32};
   std::unique_ptr<SlurmLink> slurm_;
   std::atomic<bool> stopping_{false};
 
