@@ -66,7 +66,7 @@ std::string waiting_for(const Draft& draft, const Draft::Labelled& labelled, con
     if (lease->state == LeaseState::booting && draft.now - lease->created > kLongBoot) {
       late.push_back(lease);
     }
-    if (lease->state == LeaseState::releasing && draft.now - lease->next_try > kLongBoot) {
+    if (lease->state == LeaseState::releasing && lease->tries > 1) {
       words = node + ": its last machine is not given back yet: " + lease->error;
     }
   }

@@ -196,6 +196,26 @@ TEST(Plan, TheHoldOfARequeueIsLiftedButNoStartTimeThatSomebodyWants) {
   EXPECT_FALSE(calls(scene.decide(), CallKind::set_start));
 }
 
+TEST(Plan, AJobOnTheNodeOfAMachineThatCannotBeGivenBackIsToldWhy) {
+  for (const int tries : {0, 2}) {
+    Scene scene;
+    Lease& lease = scene.add_lease("burst-0", scene.add_job(1, JobPhase::ended, {"burst-0"}));
+    lease.state = LeaseState::releasing;
+    lease.tries = tries;
+    lease.error_class = ErrorClass::ambiguous;
+    lease.error = "ambiguous: internal (request req-1)";
+    scene.slurm.jobs.clear();
+    scene.add_job(2, JobPhase::configuring, {"burst-0"});
+    scene.slurm.nodes[0].powering_up = true;
+    const Plan plan = scene.decide();
+    ASSERT_EQ(plan.changes.bursts.size(), 1U);
+    EXPECT_EQ(plan.changes.bursts.front().told,
+              tries == 0 ? ""
+                         : "burst-0: its last machine is not given back yet: ambiguous: internal "
+                           "(request req-1)");
+  }
+}
+
 TEST(Plan, NothingIsRentedFromAnOldPictureOfSlurm) {
   Scene scene;
   Lease& lease = scene.add_lease("burst-0", scene.add_job(1, JobPhase::configuring, {"burst-0"}));
