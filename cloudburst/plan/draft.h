@@ -65,7 +65,8 @@ class Draft {
   Burst& edit_burst(const BurstId& id);
   Burst& add_burst(Burst burst);
   /// Gives the burst up: all that it alone has is given back, and its job waits for a growing
-  /// delay. Classes that only a person can mend wait the longest; none waits less than the cloud told.
+  /// delay. Classes that only a person can mend wait the longest; none waits less than the cloud
+  /// told.
   void fail_burst(const BurstId& id,
                   std::string reason,
                   std::optional<ErrorClass> cls,

@@ -16,7 +16,7 @@ namespace acb::sim {
 namespace {
 
 // Calls that wait (slow replies, keys in flight, idle keep-alive connections) hold a thread each.
-constexpr std::size_t kThreads = 64;
+constexpr std::size_t kThreads = 256;
 constexpr std::size_t kKeepAliveCalls = 10'000;
 constexpr time_t kKeepAliveSeconds = 2;
 constexpr std::size_t kBodyLimit = std::size_t{1} << 20;

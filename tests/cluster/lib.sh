@@ -82,6 +82,9 @@ end_of_test() {
     for log in "$(state_folder)"/log/*/*.log; do
       [ -s "$log" ] && printf '\n== %s\n' "$log" && tail -n 15 "$log"
     done >&2
+    printf '\n== squeue, autocloud status\n' >&2
+    on ctl squeue >&2
+    on ctl autocloud status >&2
   fi
   for command in "${at_end[@]}"; do
     eval "$command"
@@ -167,5 +170,5 @@ instance_of() {
 
 # rented: instances that the cloud still bills.
 rented() {
-  cloudsim instances --json | jq "[.[] | select(.billed_until == null)] | length"
+  cloudsim instances --json | jq '[.[] | select(.billed_until == null and (.status | IN("released", "lost") | not))] | length'
 }
