@@ -23,6 +23,9 @@ constexpr std::chrono::seconds kRefusedRest{5};
 /// Closed leases and ended bursts stay in memory, and so in status, for this long.
 constexpr std::chrono::hours kRemembered{24 * 7};
 constexpr int kMostRounds = 20;
+/// Between attempts to write a ledger that cannot be written, and between lines that say so.
+constexpr std::chrono::seconds kWriteAgain{5};
+constexpr std::chrono::seconds kTellAgain{60};
 
 }  // namespace
 
@@ -66,8 +69,10 @@ void Reconciler::run() {
 }
 
 void Reconciler::round() {
-  take_orders();
-  decide();
+  if (std::chrono::steady_clock::now() >= write_again_) {
+    take_orders();
+    decide();
+  }
   publish();
   slurm_->set_period(moving_ ? kQuick : kIdle);
 }
@@ -80,10 +85,19 @@ bool Reconciler::save(const Changes& changes) {
   if (changes.empty()) {
     return true;
   }
+  const auto now = std::chrono::steady_clock::now();
   if (const auto saved = ledger_.save(changes); !saved) {
-    spdlog::error("{}", saved.error().message);
+    if (now >= tell_again_) {
+      spdlog::error("{}; until it can be written, nothing is rented and only given back",
+                    saved.error().message);
+      tell_again_ = now + kTellAgain;
+    }
+    if (now >= write_again_) {
+      write_again_ = now + kWriteAgain;
+    }
     return false;
   }
+  write_again_ = {};
   for (const Event& event : changes.events) {
     spdlog::info("job {} {}: {}", event.job, event.node, event.text);
   }
@@ -151,13 +165,13 @@ void Reconciler::decide() {
     moving_ = next.moving;
     compose(next.changes);
     const bool changed = !next.changes.empty();
-    if (!save(next.changes)) {
-      return;
-    }
+    const bool saved = save(next.changes);
     for (Call& call : next.calls) {
-      dispatch(std::move(call));
+      if (saved || may_go_unwritten(call.kind)) {
+        dispatch(std::move(call));
+      }
     }
-    if (!changed) {
+    if (!saved || !changed) {
       return;
     }
   }
@@ -217,8 +231,8 @@ void Reconciler::settle(const Call& call, const std::function<Lease(Lease)>& cha
   }
   Changes changes;
   changes.leases.push_back(change(old->second));
-  if (!(changes.leases.front() == old->second) && !save(changes)) {
-    spdlog::error("ledger: the outcome of {} is not written; it is looked up again", call.key);
+  if (!(changes.leases.front() == old->second)) {
+    static_cast<void>(save(changes));  // unwritten, it is looked up again
   }
 }
 
@@ -232,13 +246,14 @@ void Reconciler::for_lease(const Call& call, Work work, After after) {
 void Reconciler::call_cloud(const Call& call) {
   const WallTime asked = wall_now();
   const std::string key = call.key;
-  const auto lease = book_.leases.find(key);
-  const std::string id = lease == book_.leases.end() ? "" : lease->second.allocation_id;
+  const std::string id = call.text;
   switch (call.kind) {
     case CallKind::create:
       for_lease<Allocation>(
           call,
-          [key, body = lease->second.request](const Provider& p) { return p.allocate(body, key); },
+          [key, body = book_.leases.at(key).request](const Provider& p) {
+            return p.allocate(body, key);
+          },
           after_create);
       break;
     case CallKind::look_up:

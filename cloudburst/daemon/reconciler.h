@@ -84,6 +84,9 @@ class Reconciler {
   std::map<std::string, WallTime> resting_;  ///< subjects that Slurm refused, until when
   std::map<std::string, WallTime> unowned_;
   Admission admission_;
+  /// While the ledger cannot be written: not before.
+  std::chrono::steady_clock::time_point write_again_;
+  std::chrono::steady_clock::time_point tell_again_;
   bool moving_ = true;
   bool slurm_answers_ = true;
   std::mt19937_64 random_{std::random_device{}()};

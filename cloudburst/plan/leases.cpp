@@ -85,7 +85,7 @@ bool is_registered(const Draft& draft, const Lease& lease) {
 void check(Draft& draft, const std::string& key, std::chrono::milliseconds period) {
   const Lease& lease = *draft.find(key);
   if (draft.now >= lease.next_try && draft.now - lease.checked >= period) {
-    draft.call({.kind = CallKind::get, .key = key});
+    draft.call({.kind = CallKind::get, .key = key, .text = lease.allocation_id});
   }
 }
 
@@ -137,9 +137,9 @@ void step_releasing(Draft& draft, const std::string& key) {
     return;
   }
   if (!lease.accepted || draft.now - lease.sent >= kReleaseAgain) {
-    draft.call({.kind = CallKind::release, .key = key});
+    draft.call({.kind = CallKind::release, .key = key, .text = lease.allocation_id});
   } else if (draft.now - lease.checked >= kBootCheck || lease.checked < lease.sent) {
-    draft.call({.kind = CallKind::get, .key = key});
+    draft.call({.kind = CallKind::get, .key = key, .text = lease.allocation_id});
   }
 }
 

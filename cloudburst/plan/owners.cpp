@@ -64,7 +64,10 @@ void serve(Draft& draft, const std::string& key, const SlurmJob& job) {
 void idle(Draft& draft, const std::string& key) {
   if (!draft.find(key)->idle || draft.find(key)->owner.job != 0) {
     Lease& lease = draft.edit(key);
-    lease.idle = draft.now;
+    // As seen, not as written: the ledger may be full.
+    const auto since = draft.view.unowned->find(lease.node);
+    lease.idle =
+        since == draft.view.unowned->end() ? draft.now : std::max(since->second, lease.created);
     lease.owner = {};
   }
   const Lease& lease = *draft.find(key);

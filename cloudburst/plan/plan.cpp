@@ -37,6 +37,10 @@ std::string_view name_of(CallKind kind) {
   return "unknown";
 }
 
+bool may_go_unwritten(CallKind kind) {
+  return kind == CallKind::release || kind == CallKind::get || kind == CallKind::list;
+}
+
 std::string Call::subject() const {
   switch (kind) {
     case CallKind::create:

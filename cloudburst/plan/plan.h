@@ -35,7 +35,7 @@ struct Call {
   std::string key = {};
   std::uint32_t job = 0;
   std::vector<std::string> nodes = {};
-  std::string text = {};
+  std::string text = {};  ///< of get and release: the allocation's id
   WallTime at = {};
 
   /// What it acts on. Of calls with the same subject one is under way at a time.
@@ -44,6 +44,10 @@ struct Call {
   bool operator==(const Call&) const = default;
 };
 [[nodiscard]] std::string_view name_of(CallKind kind);
+
+/// Whether it may be made though the plan's changes cannot be written: giving back what nobody uses
+/// can only save money, and is noticed by get() and list() later.
+[[nodiscard]] bool may_go_unwritten(CallKind kind);
 
 struct Plan {
   Changes changes;

@@ -70,6 +70,9 @@ bool Fleet::commit(const Changes& changes) {
 bool Fleet::take_orders() {
   Changes orders;
   orders.orders = inbox_;
+  if (disk_full) {
+    return true;
+  }
   if (!commit(orders)) {
     return false;  // the files are still there, and are taken again
   }
@@ -98,7 +101,9 @@ void Fleet::decide() {
       lease.secret_sha256 = "00ff";
     }
   }
-  if (!commit(plan.changes)) {
+  if (disk_full && !plan.changes.empty()) {
+    std::erase_if(plan.calls, [](const Call& call) { return !may_go_unwritten(call.kind); });
+  } else if (!commit(plan.changes)) {
     return;
   }
   for (Call& call : plan.calls) {
@@ -137,8 +142,12 @@ bool Fleet::advance_calls() {
 }
 
 void Fleet::settle(const std::string& key, const std::function<Lease(Lease)>& change) {
+  const auto old = book.leases.find(key);
+  if (disk_full || old == book.leases.end()) {
+    return;
+  }
   Changes changes;
-  changes.leases.push_back(change(book.leases.at(key)));
+  changes.leases.push_back(change(old->second));
   book.apply(changes);
 }
 
@@ -158,12 +167,12 @@ void Fleet::perform(Flight& flight) {
       };
       break;
     case CallKind::get:
-      flight.deliver = [this, key, answer = cloud.get(book.leases.at(key).allocation_id)] {
+      flight.deliver = [this, key, answer = cloud.get(call.text)] {
         settle(key, [&](Lease lease) { return after_get(lease, answer, now, jitter()); });
       };
       break;
     case CallKind::release:
-      flight.deliver = [this, key, answer = cloud.release(book.leases.at(key).allocation_id, now)] {
+      flight.deliver = [this, key, answer = cloud.release(call.text, now)] {
         settle(key, [&](Lease lease) { return after_release(lease, answer, now, jitter()); });
       };
       break;

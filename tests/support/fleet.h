@@ -30,6 +30,7 @@ class Fleet {
   double crash = 0;                 ///< chance of a crash between two actions
   int crash_at = 0;                 ///< crashes before the n-th action; 0: does not
   int actions = 0;                  ///< so far
+  bool disk_full = false;           ///< the ledger cannot be written
   std::vector<Call> made;           ///< all calls, in order
   std::vector<std::string> broken;  ///< invariants that did not hold
 
