@@ -216,4 +216,27 @@ Result<Config> load_config(const std::filesystem::path& path) {
   return config;
 }
 
+HookConfig load_hook_config(const std::filesystem::path& path,
+                            const std::filesystem::path& fallback) {
+  HookConfig loaded;
+  auto raw = read_toml(path);
+  if (!raw) {
+    loaded.wrong.push_back(raw.error().message);
+    raw = read_toml(fallback);
+  }
+  for (const auto& [key, values] : raw.value_or(RawSettings())) {
+    if (key != "nodes.cloud" && !key.starts_with("hooks.") && !key.starts_with("paths.")) {
+      continue;
+    }
+    const RawSettings one{{key, values}};
+    if (auto set = apply_settings(loaded.config, config_rows(), one, path.string()); !set) {
+      loaded.wrong.push_back(set.error().message);
+    }
+  }
+  if (loaded.config.cloud_nodes.empty()) {
+    loaded.wrong.push_back(path.string() + ": nodes.cloud: must be given");
+  }
+  return loaded;
+}
+
 }  // namespace acb::cloud

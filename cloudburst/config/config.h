@@ -53,6 +53,8 @@ struct Config {
   std::filesystem::path spool_folder = "/var/spool/autocloud-burst";
   std::filesystem::path run_folder = "/run/autocloud-burst";
 
+  /// The daemon's copy of the file that it has started with.
+  [[nodiscard]] std::filesystem::path last_good() const { return state_folder / "autocloud.toml"; }
   [[nodiscard]] std::filesystem::path ledger() const { return state_folder / "ledger.db"; }
   [[nodiscard]] std::filesystem::path inbox() const { return spool_folder / "inbox"; }
   [[nodiscard]] std::filesystem::path socket() const { return run_folder / "autocloudd.sock"; }
@@ -65,6 +67,15 @@ inline constexpr const char* kConfigPath = "/etc/autocloud-burst/autocloud.toml"
 [[nodiscard]] std::vector<Setting<Config>> config_rows();
 /// Reads and checks the file. `not_found`, `denied`, or `invalid` with the key and what is allowed.
 [[nodiscard]] Result<Config> load_config(const std::filesystem::path& path);
+/// What the hooks need: nodes.cloud, [hooks] and [paths]. Whatever else is wrong in the file must
+/// not switch off the site's own programs; the daemon tells of it.
+struct HookConfig {
+  Config config;
+  std::vector<std::string> wrong;  ///< what could not be read of these, in words
+};
+/// Where `path` is no TOML, what `fallback` says counts.
+[[nodiscard]] HookConfig load_hook_config(const std::filesystem::path& path,
+                                          const std::filesystem::path& fallback);
 /// The checks that need more than one key or none given.
 [[nodiscard]] Status check_config(const Config& config);
 

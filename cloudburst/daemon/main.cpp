@@ -105,12 +105,22 @@ void block_end_signals() {
   signal(SIGPIPE, SIG_IGN);  // NOLINT: a constant that is a cast in the system's header
 }
 
-Status serve(const Config& config, Secret key) {
+/// For the hooks, should the file become unreadable.
+void keep_copy(const Config& config, const std::string& path) {
+  const auto kept = read_file(path).and_then(
+      [&](const std::string& text) { return write_file(config.last_good(), text, 0600); });
+  if (!kept) {
+    spdlog::warn("{}", kept.error().message);
+  }
+}
+
+Status serve(const Config& config, const std::string& path, Secret key) {
   ACB_TRY_ASSIGN(Policy policy, policy_of(config));
   ACB_TRY_ASSIGN(const std::vector<std::string> nodes, expand_hosts(config.cloud_nodes));
   ACB_TRY(check_template(config));
   ACB_TRY(make_places(config));
   ACB_TRY_ASSIGN(const UniqueFd lock, lock_single(config.state_folder / "lock"));
+  keep_copy(config, path);
   ACB_TRY_ASSIGN(std::string munge_key, munge_key_of(config));
   ACB_TRY_ASSIGN(Ledger ledger, Ledger::open(config.ledger()));
   Provider::Options options;
@@ -161,7 +171,7 @@ int run(int argc, char** argv) {
     ACB_TRY_ASSIGN(const Config config, load_config(path));
     ACB_TRY_ASSIGN(Secret key, load_cloud_key(config.key_file));
     block_end_signals();
-    return serve(config, std::move(key));
+    return serve(config, path, std::move(key));
   };
   if (const auto done = work(); !done) {
     spdlog::error("{}", done.error().message);

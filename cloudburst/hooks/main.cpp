@@ -64,15 +64,15 @@ void unblock_signals() {
 
 struct Loaded {
   Config config;
-  bool sound = false;
+  bool knows_nodes = false;
 };
 Loaded load() {
-  if (auto config = load_config(kConfigPath)) {
-    return {std::move(*config), true};
-  } else {
-    syslog(LOG_ERR, "%s", config.error().message.c_str());
-    return {};
+  HookConfig loaded = load_hook_config(kConfigPath, Config().last_good());
+  for (const std::string& wrong : loaded.wrong) {
+    syslog(LOG_ERR, "%s", wrong.c_str());
   }
+  const bool knows_nodes = !loaded.config.cloud_nodes.empty();
+  return {std::move(loaded.config), knows_nodes};
 }
 
 // Becomes the site's own program; returns only if that fails.
@@ -123,7 +123,7 @@ int run_power_hook(const std::string& kind, const std::string& hosts) {
   // First of all: the file is slurmctld's memory and goes away with it.
   Order order{kind, hosts, read_resume_file(), wall_now()};
   const Loaded loaded = load();
-  bool sound = loaded.sound;
+  bool sound = loaded.knows_nodes;
   HostShares shares{hosts, {}};
   if (sound) {
     if (auto parted = share_hosts(hosts, loaded.config.cloud_nodes)) {

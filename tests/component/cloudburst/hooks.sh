@@ -138,6 +138,27 @@ test_full_disk() {
   umount "$inbox"
 }
 
+test_faults_elsewhere_in_the_file() {
+  printf '#!/bin/bash\necho "$1" >%q\n' "$work/site.out" >"$work/site"
+  printf '#!/bin/bash\nexit 5\n' >"$work/prolog"
+  chmod +x "$work/site" "$work/prolog"
+  configure "$work/site" "$work/prolog"
+  sed -i -e 's/^\[nodes\]/[nodes]\nidle_relese_s = 7/' -e '/^cluster/d' /etc/autocloud-burst/autocloud.toml
+  as_slurmctld "$bin/autocloud-resume" 'other-[1-2],burst-0' || fail "resume exits $?"
+  [ "$(cat "$work/site.out")" = 'other-[1-2]' ] || fail "a typo switches off the site's hook"
+  [ "$(jq -r .hosts "$inbox"/*.json)" = burst-0 ] || fail "our share"
+  rm -f "$inbox"/*
+  prolog 5 0 500 SLURM_JOB_ID=8
+  # No TOML at all: the daemon's copy of the last good file counts.
+  mkdir -p "$work/var/lib/autocloud-burst"
+  cp /etc/autocloud-burst/autocloud.toml "$work/var/lib/autocloud-burst/"
+  mount --bind "$work/var" /var
+  echo 'nonsense' >/etc/autocloud-burst/autocloud.toml
+  prolog 5 0 500 SLURM_JOB_ID=8
+  umount /var
+  rm -r "${work:?}/var"
+}
+
 test_broken_configuration() {
   echo 'nonsense' >/etc/autocloud-burst/autocloud.toml
   mkdir -p "$work/var"
@@ -197,7 +218,7 @@ test_site_prolog() {
   prolog 0 0 500 SLURM_JOB_ID=8
 }
 
-for name in order hanging_daemon site_hook full_disk broken_configuration prolog site_prolog; do
+for name in order hanging_daemon site_hook full_disk faults_elsewhere_in_the_file broken_configuration prolog site_prolog; do
   "test_$name"
   echo "ok: $name"
 done

@@ -77,5 +77,27 @@ TEST_F(ConfigFile, ATwinIsNobodysPartition) {
   EXPECT_THAT(config.error().message, ::testing::HasSubstr("twins.batch: 'x'"));
 }
 
+TEST_F(ConfigFile, TheHooksReadTheirPartWhateverIsWrongElsewhere) {
+  ASSERT_TRUE(write_file(path_,
+                         "clustr = 'x'\n[burst]\nmax_nodes = 0\n[nodes]\ncloud = 'b-[0-3]'\n"
+                         "idle_relese_s = 7\n[hooks]\nprolog = '/site/prolog'\nresme = '/x'\n"));
+  const HookConfig hooks = load_hook_config(path_, "/nonexistent");
+  EXPECT_EQ(hooks.config.cloud_nodes, "b-[0-3]");
+  EXPECT_EQ(hooks.config.prolog_hook, "/site/prolog");
+  ASSERT_EQ(hooks.wrong.size(), 1U);
+  EXPECT_THAT(hooks.wrong.front(), ::testing::HasSubstr("did you mean hooks.resume?"));
+}
+
+TEST_F(ConfigFile, WithoutTomlTheHooksReadTheLastGoodCopy) {
+  const std::filesystem::path copy = path_.string() + ".copy";
+  ASSERT_TRUE(write_file(copy, "[nodes]\ncloud = 'b-[0-3]'\n[hooks]\nresume = '/site/resume'\n"));
+  ASSERT_TRUE(write_file(path_, "nonsense"));
+  const HookConfig hooks = load_hook_config(path_, copy);
+  EXPECT_EQ(hooks.config.resume_hook, "/site/resume");
+  EXPECT_EQ(hooks.wrong.size(), 1U);
+  std::filesystem::remove(copy);
+  EXPECT_EQ(load_hook_config(path_, copy).wrong.size(), 2U);
+}
+
 }  // namespace
 }  // namespace acb::cloud
