@@ -17,6 +17,7 @@ within 15 ranks_have_reported
 equal "$(output_of "$job" | sort | tr '\n' ';')" "burst-0 cloud;burst-1 cloud;own-0 onprem;own-1 onprem;" "ranks"
 matches "$(job_field "$job" BatchHost)" "^own-" "batch host"
 equal "$(rented)" 2 "instances while the job runs"
+matches "$(on ctl scontrol show config | grep "^SuspendTime ")" INFINITE "power saving for all nodes"
 equal "$(on burst-0 cat /etc/munge/munge.key | md5sum)" "$(on ctl cat /etc/munge/munge.key | md5sum)" "munge key"
 
 # absent HOST TEXT PLACE...: no file there holds the text. The same search finds a decoy in the last place.
