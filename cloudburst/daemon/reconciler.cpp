@@ -48,7 +48,7 @@ Status Reconciler::start(SlurmClient client, JoinPlace join, std::string munge_k
   ACB_TRY_ASSIGN(book_, ledger_.load(wall_now() - kRemembered));
   publish();
   slurm_ = std::make_unique<SlurmLink>(
-      std::move(client), [this, mailbox = mailbox_](SlurmLink::Seen seen) {
+      std::move(client), config_.twins, [this, mailbox = mailbox_](SlurmLink::Seen seen) {
         mailbox->post([this, seen = std::move(seen)]() mutable { take_picture(std::move(seen)); });
       });
   return {};

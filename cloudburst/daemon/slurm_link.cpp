@@ -2,6 +2,7 @@
 #include "cloudburst/daemon/slurm_link.h"
 
 #include "base/text.h"
+#include "cloudburst/slurm/twins.h"
 
 #include <spdlog/spdlog.h>
 
@@ -40,13 +41,32 @@ Status carry_out(SlurmClient& client, const Call& call) {
   return fail(ErrorCode::internal, "slurm: not a call to Slurm: " + call.subject());
 }
 
+void check_site(const SlurmClient& client,
+                const std::map<std::string, std::string>& twins,
+                const SlurmPicture& picture) {
+  if (const auto missing = client.missing(picture); !missing.empty()) {
+    spdlog::warn("nodes.cloud: {}: not in slurm.conf; no job can get them", join(missing, ", "));
+  }
+  const auto faults = check_twins(twins);
+  if (!faults) {
+    spdlog::warn("{}", faults.error().message);
+    return;
+  }
+  for (const std::string& fault : *faults) {
+    spdlog::error("{}", fault);
+  }
+}
+
 }  // namespace
 
 /// Outlives the link where a call hangs.
 struct SlurmLink::State {
-  State(SlurmClient the_client, std::function<void(Seen)> the_seen)
-      : client(std::move(the_client)), seen(std::move(the_seen)) {}
+  State(SlurmClient the_client,
+        std::map<std::string, std::string> the_twins,
+        std::function<void(Seen)> the_seen)
+      : client(std::move(the_client)), twins(std::move(the_twins)), seen(std::move(the_seen)) {}
   SlurmClient client;
+  const std::map<std::string, std::string> twins;
   std::function<void(Seen)> seen;
   std::mutex mutex;
   std::condition_variable changed;
@@ -55,11 +75,13 @@ struct SlurmLink::State {
   bool look = true;
   bool stopping = false;
   bool ended = false;
-  bool checked = false;  ///< whether Slurm knows our nodes; the link's thread alone
+  bool checked = false;  ///< whether Slurm's configuration fits ours; the link's thread alone
 };
 
-SlurmLink::SlurmLink(SlurmClient client, std::function<void(Seen)> seen)
-    : state_(std::make_shared<State>(std::move(client), std::move(seen))) {
+SlurmLink::SlurmLink(SlurmClient client,
+                     std::map<std::string, std::string> twins,
+                     std::function<void(Seen)> seen)
+    : state_(std::make_shared<State>(std::move(client), std::move(twins), std::move(seen))) {
   std::thread([state = state_] {
     serve(*state);
     const std::lock_guard lock(state->mutex);
@@ -123,10 +145,7 @@ void SlurmLink::serve(State& state) {
     const bool seen = picture.has_value();
     if (seen && !state.checked) {
       state.checked = true;
-      if (const auto missing = state.client.missing(*picture); !missing.empty()) {
-        spdlog::warn("nodes.cloud: {}: not in slurm.conf; no job can get them",
-                     join(missing, ", "));
-      }
+      check_site(state.client, state.twins, *picture);
     }
     state.seen({std::move(picture),
                 seen ? std::exchange(done, {}) : std::vector<Call>(),

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,8 +26,10 @@ class SlurmLink {
     std::vector<Call> done;     ///< of which the picture shows the effect
     std::vector<Call> refused;  ///< that Slurm did not do
   };
-  /// `seen` is called on the link's thread.
-  SlurmLink(SlurmClient client, std::function<void(Seen)> seen);
+  /// `twins`: partition to its burst twin, compared once. `seen` is called on the link's thread.
+  SlurmLink(SlurmClient client,
+            std::map<std::string, std::string> twins,
+            std::function<void(Seen)> seen);
   ~SlurmLink();
   SlurmLink(const SlurmLink&) = delete;
   SlurmLink& operator=(const SlurmLink&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between Slurm's releases, for the one class that includes slurm.h.
+// What differs between Slurm's releases, for the two files that include slurm.h.
 #pragma once
 
 #include <slurm/slurm.h>
