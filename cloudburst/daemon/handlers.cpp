@@ -40,6 +40,10 @@ Result<std::uint32_t> job_in(const Json& request) {
 
 Json Reconciler::answer(const Json& request, const Peer& peer) {
   const std::string op = json_or<std::string>(request, "op", "");
+  const Asker asker{peer.uid, peer.uid == 0 || peer.uid == geteuid()};
+  if ((op == "poke" || op == "prolog") && !asker.sees_all) {
+    return error_reply({ErrorCode::denied, "control: op '" + op + "': for Slurm's hooks alone"});
+  }
   if (op == "poke") {
     slurm_->look();
     mailbox_->wake();
@@ -53,7 +57,6 @@ Json Reconciler::answer(const Json& request, const Peer& peer) {
     const std::lock_guard lock(snapshot_mutex_);
     snapshot = snapshot_;
   }
-  const Asker asker{peer.uid, peer.uid == 0 || peer.uid == geteuid()};
   if (op == "status") {
     std::optional<std::uint32_t> job;
     if (request.contains("job") && !request["job"].is_null()) {

@@ -14,6 +14,9 @@ namespace acb::cloud {
 
 namespace {
 
+/// Between looks at slurmctld, whoever wants them.
+constexpr std::chrono::milliseconds kLeastPeriod{100};
+
 Status carry_out(SlurmClient& client, const Call& call) {
   switch (call.kind) {
     case CallKind::set_address:
@@ -151,7 +154,10 @@ void SlurmLink::serve(State& state) {
                 seen ? std::exchange(done, {}) : std::vector<Call>(),
                 seen ? std::exchange(refused, {}) : std::vector<Call>()});
     lock.lock();
-    const auto until = std::chrono::steady_clock::now() + state.period;
+    const auto looked = std::chrono::steady_clock::now();
+    state.changed.wait_until(
+        lock, looked + kLeastPeriod, [&] { return state.stopping || !state.queue.empty(); });
+    const auto until = looked + state.period;
     state.changed.wait_until(lock, until, [&] {
       return state.stopping || state.look || !state.queue.empty() ||
              std::chrono::steady_clock::now() + state.period < until;

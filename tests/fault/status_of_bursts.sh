@@ -29,6 +29,10 @@ instance='[.nodes[] | .instance | select(. != null)] | length'
 equal "$(as_user ctl autocloud nodes --json | jq "$instance")" 1 "instances that their user sees"
 equal "$(as_nobody autocloud nodes --json | jq "$instance")" 0 "instances that others see"
 as_user ctl autocloud cost --json | jq -e . >/dev/null
+# The words of the hooks are theirs alone.
+# shellcheck disable=SC2016 # for perl
+poke='$daemon = IO::Socket::UNIX->new(Peer => "/run/autocloud-burst/autocloudd.sock"); print $daemon "{\"op\":\"poke\"}\n"; print scalar <$daemon>'
+equal "$(as_user ctl perl -MIO::Socket::UNIX -e "$poke" | jq -r .error.code)" denied "a poke by a user"
 
 as_user ctl touch stop
 wait_for_job "$job" COMPLETED 10
