@@ -22,6 +22,8 @@ constexpr milliseconds kIdle{2000};
 constexpr std::chrono::seconds kRefusedRest{5};
 /// Closed leases and ended bursts stay in memory, and so in status, for this long.
 constexpr std::chrono::hours kRemembered{24 * 7};
+/// All that was ever rented is listed this often; what is new comes on the first page.
+constexpr std::chrono::seconds kListAll{60};
 constexpr int kMostRounds = 20;
 /// Between attempts to write a ledger that cannot be written, and between lines that say so.
 constexpr std::chrono::seconds kWriteAgain{5};
@@ -162,6 +164,7 @@ void Reconciler::decide() {
     const View view{
         &book_, picture_ ? &*picture_ : nullptr, &cloud_, &busy_, &unowned_, now, jitter()};
     Plan next = plan(view, policy_);
+    cloud_.list_is_new = cloud_.list_is_new && !picture_;
     moving_ = next.moving;
     compose(next.changes);
     const bool changed = !next.changes.empty();
@@ -268,18 +271,27 @@ void Reconciler::call_cloud(const Call& call) {
       for_lease<Provider::Released>(
           call, [id](const Provider& p) { return p.release(id); }, after_release);
       break;
-    case CallKind::list:
+    case CallKind::list: {
+      const auto now = std::chrono::steady_clock::now();
+      const bool all = !listed_all_ || now - *listed_all_ >= kListAll;
       cloud_.list_asked = asked;
       in_worker<std::vector<Allocation>>(
           call,
-          [tag = "cluster:" + config_.cluster](const Provider& p) { return p.list(tag); },
-          [this, asked](const CloudResult<std::vector<Allocation>>& answer) {
+          [tag = "cluster:" + config_.cluster, all](const Provider& p) {
+            return p.list(tag, all ? Provider::Pages::all : Provider::Pages::first);
+          },
+          [this, asked, all, now](const CloudResult<std::vector<Allocation>>& answer) {
             if (answer) {
               cloud_.listed = *answer;
               cloud_.listed_at = asked;
+              cloud_.list_is_new = true;
+              if (all) {
+                listed_all_ = now;
+              }
             }
           });
       break;
+    }
     case CallKind::offers:
       cloud_.offers_asked = asked;
       in_worker<std::vector<Offer>>(

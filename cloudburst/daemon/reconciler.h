@@ -80,6 +80,7 @@ class Reconciler {
   Book book_;
   std::optional<SlurmPicture> picture_;
   CloudPicture cloud_;
+  std::optional<std::chrono::steady_clock::time_point> listed_all_;
   std::set<std::string> busy_;
   std::map<std::string, WallTime> resting_;  ///< subjects that Slurm refused, until when
   std::map<std::string, WallTime> unowned_;

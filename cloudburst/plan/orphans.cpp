@@ -133,9 +133,8 @@ void look_at(Draft& draft, const Allocation& allocation, WallTime asked) {
 
 void plan_orphans(Draft& draft) {
   const CloudPicture& cloud = *draft.view.cloud;
-  // Who owns what is unknown before Slurm has been seen, and a list older than our last look is
-  // nothing new.
-  if (draft.view.slurm != nullptr && cloud.listed_at) {
+  // Who owns what is unknown before Slurm has been seen.
+  if (draft.view.slurm != nullptr && cloud.listed_at && cloud.list_is_new) {
     for (const Allocation& allocation : cloud.listed) {
       look_at(draft, allocation, *cloud.listed_at);
     }

@@ -76,6 +76,7 @@ struct CloudPicture {
 
   std::vector<Allocation> listed;  ///< with our cluster's tag; young ones may be missing
   std::optional<WallTime> listed_at;
+  bool list_is_new = false;  ///< not planned with yet, in sight of Slurm
   std::optional<WallTime> list_asked;
 };
 

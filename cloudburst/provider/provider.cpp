@@ -150,10 +150,11 @@ CloudResult<std::optional<Allocation>> Provider::find_by_key(std::string_view ke
   });
 }
 
-CloudResult<std::vector<Allocation>> Provider::list(std::string_view tag) const {
+CloudResult<std::vector<Allocation>> Provider::list(std::string_view tag, Pages pages) const {
   std::vector<Allocation> all;
   std::string cursor;
-  for (int pages = 0; pages < kMostPages; ++pages) {
+  // What is beyond the most pages is the oldest.
+  for (int read = 0; read < (pages == Pages::first ? 1 : kMostPages); ++read) {
     const auto page = perform({"GET",
                                "/v1/gpu/allocations?limit=500&tag=" + url_escape(tag) +
                                    (cursor.empty() ? "" : "&cursor=" + url_escape(cursor))});
@@ -173,10 +174,10 @@ CloudResult<std::vector<Allocation>> Provider::list(std::string_view tag) const 
     }
     cursor = json_or<std::string>(*page, "next_cursor", "");
     if (cursor.empty()) {
-      return all;
+      break;
     }
   }
-  return tl::unexpected<CloudError>(garbled("the pages of allocations do not end"));
+  return all;
 }
 
 CloudResult<Allocation> Provider::get(std::string_view allocation_id) const {

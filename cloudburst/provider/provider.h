@@ -38,8 +38,10 @@ class Provider {
   [[nodiscard]] CloudResult<Allocation> allocate(std::string_view body, std::string_view key) const;
   /// The one allocation made under this key, or nullopt: consistent, never late.
   [[nodiscard]] CloudResult<std::optional<Allocation>> find_by_key(std::string_view key) const;
-  /// Everything with the tag ("key:value"), all pages. Younger than 60 s may be missing.
-  [[nodiscard]] CloudResult<std::vector<Allocation>> list(std::string_view tag) const;
+  /// What has the tag ("key:value"), newest first: the first page, or all that were ever made.
+  /// Younger than 60 s may be missing.
+  enum class Pages { first, all };
+  [[nodiscard]] CloudResult<std::vector<Allocation>> list(std::string_view tag, Pages pages) const;
   [[nodiscard]] CloudResult<Allocation> get(std::string_view allocation_id) const;
   /// Gives back all instances of it.
   [[nodiscard]] CloudResult<Released> release(std::string_view allocation_id) const;

@@ -95,6 +95,7 @@ void Fleet::decide() {
   }
   const View view{&book, &picture, &seen_, &busy, &unowned_, now, jitter()};
   Plan plan = acb::cloud::plan(view, policy);
+  seen_.list_is_new = false;
   for (Lease& lease : plan.changes.leases) {
     if (lease.state == LeaseState::wanted && lease.request.empty()) {
       lease.request = "body of " + lease.key;
@@ -181,6 +182,7 @@ void Fleet::perform(Flight& flight) {
         if (answer) {
           seen_.listed = *answer;
           seen_.listed_at = asked;
+          seen_.list_is_new = true;
         }
       };
       break;

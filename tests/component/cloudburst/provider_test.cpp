@@ -125,8 +125,9 @@ TEST_F(Cloud, RentsFindsListsAndGivesBack) {
   ASSERT_TRUE(rented) << describe(rented.error());
   EXPECT_EQ(cloud.allocate(body(), "k/1")->allocation_id, rented->allocation_id);
   EXPECT_EQ(cloud.find_by_key("k/1").value()->allocation_id, rented->allocation_id);
-  EXPECT_EQ(cloud.list("cluster:test")->size(), 1U);
-  EXPECT_TRUE(cloud.list("cluster:other")->empty());
+  EXPECT_EQ(cloud.list("cluster:test", Provider::Pages::all)->size(), 1U);
+  EXPECT_EQ(cloud.list("cluster:test", Provider::Pages::first)->size(), 1U);
+  EXPECT_TRUE(cloud.list("cluster:other", Provider::Pages::all)->empty());
   EXPECT_TRUE(cloud.release(rented->allocation_id));
   bool over = false;
   for (int round = 0; round < 250 && !over; ++round) {

@@ -159,6 +159,8 @@ TEST(Plan, ABillOfAMachineThatWasThoughtNeverMadeIsBooked) {
   over.instances.push_back(instance);
   scene.cloud.listed = {over};
   scene.cloud.listed_at = scene.now;
+  EXPECT_EQ(changed(scene.decide(), lease.key), nullptr);  // planned with already
+  scene.cloud.list_is_new = true;
   const Plan plan = scene.decide();
   const Lease* booked = changed(plan, lease.key);
   ASSERT_NE(booked, nullptr);
