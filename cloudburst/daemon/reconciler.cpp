@@ -22,6 +22,9 @@ constexpr milliseconds kIdle{2000};
 constexpr std::chrono::seconds kRefusedRest{5};
 /// Closed leases and ended bursts stay in memory, and so in status, for this long.
 constexpr std::chrono::hours kRemembered{24 * 7};
+/// And in the ledger, with what happened, for this long.
+constexpr std::chrono::hours kKept{24 * 90};
+constexpr std::chrono::hours kPruneAgain{24};
 /// All that was ever rented is listed this often; what is new comes on the first page.
 constexpr std::chrono::seconds kListAll{60};
 constexpr int kMostRounds = 20;
@@ -72,10 +75,13 @@ void Reconciler::run() {
 
 void Reconciler::round() {
   if (std::chrono::steady_clock::now() >= write_again_) {
+    prune();
     take_orders();
     decide();
   }
-  publish();
+  if (std::exchange(changed_, false)) {
+    publish();
+  }
   slurm_->set_period(moving_ ? kQuick : kIdle);
 }
 
@@ -104,7 +110,23 @@ bool Reconciler::save(const Changes& changes) {
     spdlog::info("job {} {}: {}", event.job, event.node, event.text);
   }
   book_.apply(changes);
+  changed_ = true;
   return true;
+}
+
+void Reconciler::prune() {
+  const auto now = std::chrono::steady_clock::now();
+  if (pruned_ && now - *pruned_ < kPruneAgain) {
+    return;
+  }
+  pruned_ = now;
+  const Status pruned = ledger_.prune(wall_now() - kKept);
+  auto book = ledger_.load(wall_now() - kRemembered);
+  if (!pruned || !book) {
+    spdlog::error("{}", pruned ? book.error().message : pruned.error().message);
+    return;
+  }
+  book_ = std::move(*book);
 }
 
 void Reconciler::take_orders() {
@@ -133,6 +155,7 @@ void Reconciler::take_picture(SlurmLink::Seen seen) {
   }
   slurm_answers_ = true;
   picture_ = std::move(*seen.picture);
+  changed_ = true;
   for (const Call& call : seen.done) {
     busy_.erase(call.subject());
   }
@@ -315,7 +338,10 @@ void Reconciler::call_cloud(const Call& call) {
 }
 
 void Reconciler::publish() {
-  auto snapshot = std::make_shared<const Snapshot>(Snapshot{book_, picture_});
+  // Without the attempts: they are many, and nobody asks for them.
+  auto snapshot = std::make_shared<const Snapshot>(
+      Snapshot{{.leases = book_.leases, .bursts = book_.bursts, .orders = {}, .attempts = {}},
+               picture_});
   const std::lock_guard lock(snapshot_mutex_);
   snapshot_ = std::move(snapshot);
 }

@@ -46,6 +46,7 @@ class Reconciler {
 
  private:
   [[nodiscard]] bool save(const Changes& changes);
+  void prune();
   void take_orders();
   void round();
   void decide();
@@ -88,6 +89,8 @@ class Reconciler {
   /// While the ledger cannot be written: not before.
   std::chrono::steady_clock::time_point write_again_;
   std::chrono::steady_clock::time_point tell_again_;
+  std::optional<std::chrono::steady_clock::time_point> pruned_;
+  bool changed_ = true;  ///< since the last snapshot
   bool moving_ = true;
   bool slurm_answers_ = true;
   std::mt19937_64 random_{std::random_device{}()};

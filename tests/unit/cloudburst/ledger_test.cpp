@@ -232,5 +232,24 @@ TEST_F(LedgerFile, AKilledProcessLeavesWhatItSavedAndNothingElse) {
   EXPECT_EQ(book.leases.begin()->second, sample_lease("burst-0", 1));
 }
 
+TEST_F(LedgerFile, WhatIsOldAndOverIsPruned) {
+  {
+    auto ledger = Ledger::open(path_);
+    ASSERT_TRUE(ledger);
+    Changes changes;
+    changes.leases = {sample_lease("burst-0", 1), sample_lease("burst-1", 1)};
+    changes.leases[0].state = LeaseState::gone;
+    changes.leases[0].closed = kNow;
+    changes.events = {{kNow, 7, "burst-0", "old"}, {kNow + std::chrono::hours(1), 7, "", "new"}};
+    ASSERT_TRUE(ledger->save(changes));
+    ASSERT_TRUE(ledger->prune(kNow + std::chrono::milliseconds(1)));
+    EXPECT_EQ(ledger->events(0, 10)->size(), 1U);
+  }
+  const Book book = reload();
+  ASSERT_EQ(book.leases.size(), 1U);
+  EXPECT_EQ(book.leases.begin()->second.node, "burst-1");
+  EXPECT_EQ(book.attempts.size(), 1U);
+}
+
 }  // namespace
 }  // namespace acb::cloud
