@@ -25,6 +25,8 @@ constexpr std::chrono::hours kRemembered{24 * 7};
 /// And in the ledger, with what happened, for this long.
 constexpr std::chrono::hours kKept{24 * 90};
 constexpr std::chrono::hours kPruneAgain{24};
+/// A clock that is set by less than this is as good as one that runs a little fast or slow.
+constexpr milliseconds kClockStep{2000};
 /// All that was ever rented is listed this often; what is new comes on the first page.
 constexpr std::chrono::seconds kListAll{60};
 constexpr int kMostRounds = 20;
@@ -50,7 +52,7 @@ Reconciler::~Reconciler() {
 Status Reconciler::start(SlurmClient client, JoinPlace join, std::string munge_key) {
   join_place_ = std::move(join);
   munge_key_ = std::move(munge_key);
-  ACB_TRY_ASSIGN(book_, ledger_.load(wall_now() - kRemembered));
+  ACB_TRY(load_book());
   publish();
   slurm_ = std::make_unique<SlurmLink>(
       std::move(client), config_.twins, [this, mailbox = mailbox_](SlurmLink::Seen seen) {
@@ -75,6 +77,7 @@ void Reconciler::run() {
 
 void Reconciler::round() {
   if (std::chrono::steady_clock::now() >= write_again_) {
+    follow_clock();
     prune();
     take_orders();
     decide();
@@ -114,6 +117,42 @@ bool Reconciler::save(const Changes& changes) {
   return true;
 }
 
+Status Reconciler::load_book() {
+  const WallTime now = wall_now();
+  ACB_TRY_ASSIGN(book_, ledger_.load(now - kRemembered));
+  if (const WallTime newest = book_.newest(); newest > now) {
+    book_.move_times(now - newest);
+  }
+  return {};
+}
+
+void Reconciler::follow_clock() {
+  const WallTime wall = wall_now();
+  const auto steady = std::chrono::steady_clock::now();
+  const auto step = std::chrono::duration_cast<milliseconds>((wall - wall_seen_) -
+                                                             (steady - steady_seen_));
+  wall_seen_ = wall;
+  steady_seen_ = steady;
+  if (std::chrono::abs(step) < kClockStep) {
+    return;
+  }
+  spdlog::warn("the clock was set by {} s", step.count() / 1000);
+  book_.move_times(step);
+  // Pictures are of the time before.
+  picture_.reset();
+  cloud_ = {};
+  unowned_.clear();
+  for (auto& [subject, until] : resting_) {
+    until = wall;
+  }
+  changed_ = true;
+  {
+    const std::lock_guard lock(snapshot_mutex_);
+    prologs_.clear();
+  }
+  slurm_->look();
+}
+
 void Reconciler::prune() {
   const auto now = std::chrono::steady_clock::now();
   if (pruned_ && now - *pruned_ < kPruneAgain) {
@@ -121,12 +160,12 @@ void Reconciler::prune() {
   }
   pruned_ = now;
   const Status pruned = ledger_.prune(wall_now() - kKept);
-  auto book = ledger_.load(wall_now() - kRemembered);
-  if (!pruned || !book) {
-    spdlog::error("{}", pruned ? book.error().message : pruned.error().message);
-    return;
+  const Status loaded = load_book();
+  for (const Status& done : {pruned, loaded}) {
+    if (!done) {
+      spdlog::error("{}", done.error().message);
+    }
   }
-  book_ = std::move(*book);
 }
 
 void Reconciler::take_orders() {

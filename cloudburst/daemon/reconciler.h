@@ -46,6 +46,8 @@ class Reconciler {
 
  private:
   [[nodiscard]] bool save(const Changes& changes);
+  [[nodiscard]] Status load_book();
+  void follow_clock();
   void prune();
   void take_orders();
   void round();
@@ -90,6 +92,8 @@ class Reconciler {
   std::chrono::steady_clock::time_point write_again_;
   std::chrono::steady_clock::time_point tell_again_;
   std::optional<std::chrono::steady_clock::time_point> pruned_;
+  WallTime wall_seen_ = wall_now();
+  std::chrono::steady_clock::time_point steady_seen_ = std::chrono::steady_clock::now();
   bool changed_ = true;  ///< since the last snapshot
   bool moving_ = true;
   bool slurm_answers_ = true;

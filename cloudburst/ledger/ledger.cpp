@@ -66,6 +66,41 @@ void Book::apply(const Changes& changes) {
   }
 }
 
+WallTime Book::newest() const {
+  WallTime newest{};
+  for (const auto& [key, lease] : leases) {
+    newest = std::max({newest, lease.created, lease.sent, lease.checked});
+  }
+  for (const auto& [id, burst] : bursts) {
+    newest = std::max(newest, burst.opened);
+  }
+  return newest;
+}
+
+void Book::move_times(std::chrono::milliseconds step) {
+  const auto move = [&](std::optional<WallTime>& time) {
+    if (time) {
+      *time += step;
+    }
+  };
+  for (auto& [key, lease] : leases) {
+    for (WallTime* time :
+         {&lease.sent, &lease.next_try, &lease.checked, &lease.created, &lease.deadline}) {
+      *time += step;
+    }
+    move(lease.up);
+    move(lease.idle);
+    move(lease.closed);
+  }
+  for (auto& [id, burst] : bursts) {
+    burst.opened += step;
+    move(burst.configuring);
+    if (burst.retry_at) {  // in whole seconds, as Slurm's start times are
+      *burst.retry_at += std::chrono::floor<std::chrono::seconds>(step);
+    }
+  }
+}
+
 const Burst* Book::start_before(const BurstId& id) const {
   if (id.restart == 0) {
     return nullptr;

@@ -26,6 +26,12 @@ struct Book {
   void apply(const Changes& changes);
   /// Drops what was closed or ended before `before`.
   void forget(WallTime before);
+  /// The newest time at which any of it was written; the clock has been set back where it is to
+  /// come.
+  [[nodiscard]] WallTime newest() const;
+  /// After the clock was set: what is waited for moves along, so that it takes as long as it would.
+  /// What the cloud has told stays.
+  void move_times(std::chrono::milliseconds step);
   /// The job's start before this one; null: none. Slurm writes a new submit time at every requeue:
   /// the newest one that is not after this start's counts.
   [[nodiscard]] const Burst* start_before(const BurstId& id) const;

@@ -251,5 +251,21 @@ TEST_F(LedgerFile, WhatIsOldAndOverIsPruned) {
   EXPECT_EQ(book.attempts.size(), 1U);
 }
 
+TEST(Book, TimesMoveWithTheClockButNotWhatTheCloudHasTold) {
+  Book book;
+  Changes changes;
+  changes.leases = {sample_lease("burst-0", 1)};
+  book.apply(changes);
+  EXPECT_EQ(book.newest(), kNow);
+  book.move_times(-std::chrono::hours(1));
+  const Lease& lease = book.leases.begin()->second;
+  EXPECT_EQ(book.newest(), kNow - std::chrono::hours(1));
+  EXPECT_EQ(lease.next_try, kNow - std::chrono::hours(1) + std::chrono::milliseconds(1));
+  EXPECT_EQ(lease.deadline, kNow - std::chrono::hours(1) + std::chrono::minutes(5));
+  EXPECT_EQ(lease.idle, kNow - std::chrono::hours(1));
+  EXPECT_EQ(lease.billed_from, kNow);
+  EXPECT_EQ(lease.reclaim, kNow);
+}
+
 }  // namespace
 }  // namespace acb::cloud
