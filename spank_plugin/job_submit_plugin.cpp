@@ -9,6 +9,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace acb::spank {
 
 namespace {
@@ -40,10 +42,22 @@ int code_of(RefusalKind kind) {
   return ESLURM_NOT_SUPPORTED;
 }
 
+/// One line of slurmctld's log, whatever the user's values are.
+std::string one_line(std::string text) {
+  constexpr std::size_t kLongest = 1000;
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  if (text.size() > kLongest) {
+    text.resize(kLongest);
+  }
+  return text;
+}
+
 int tell(const Refusal& refusal, char** message) {
-  slurm_info("%s", refusal.message.c_str());
+  const std::string line = one_line(refusal.message);
+  slurm_info("%s", line.c_str());
   if (message != nullptr) {
-    assign(*message, refusal.message);
+    assign(*message, line);
   }
   return code_of(refusal.kind);
 }

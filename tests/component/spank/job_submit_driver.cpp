@@ -182,6 +182,12 @@ void refused(const Plugin& plugin) {
             "nodes; submit one job per burst"),
          "an array's message");
   expect(std::memcmp(&before, &job.job, sizeof before) == 0, "a refused job is changed");
+  Job forger;
+  forger.label({"AUTOCLOUD_BURST=2"});
+  forger.job.array_inx = slurm_xstrdup("0-3\n[2026-01-01T00:00:00] error: made up");
+  expect(plugin.submit(forger) == ESLURM_NOT_SUPPORTED, "a forger's code");
+  expect(forger.message != nullptr && std::strchr(forger.message, '\n') == nullptr,
+         "a user's value writes a line of its own into slurmctld's log");
 }
 
 void plain(const Plugin& plugin) {
