@@ -117,8 +117,8 @@ void add_node_rows(std::vector<Setting<Config>>& rows) {
                                  &Config::idle_release_s,
                                  1,
                                  86400,
-                                 "seconds after which an unowned node is given back; what is paid "
-                                 "already may keep it for another burst"));
+                                 "seconds for which a node that no job owns is kept while a burst "
+                                 "of its kind waits, once its paid time is used"));
   rows.push_back(integer_setting("nodes.boot_timeout_s",
                                  &Config::boot_timeout_s,
                                  10,

@@ -27,7 +27,7 @@ struct Config {
   std::map<std::string, std::string> twins;  ///< partition to its burst twin
 
   std::string cloud_nodes;   ///< the State=CLOUD nodes that are ours, as a hostlist
-  int idle_release_s = 60;   ///< an unowned node is given back after this, once its paid time ends
+  int idle_release_s = 60;   ///< how long an unowned node is kept while a burst of its kind waits
   int boot_timeout_s = 300;  ///< from the answer to a create call to the registration
 
   std::string provider_url = "https://api.autocloud.com";
