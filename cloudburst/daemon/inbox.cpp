@@ -33,8 +33,8 @@ Result<HookOrder> read_order(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<std::vector<HookOrder>> read_orders(const std::filesystem::path& inbox) {
-  std::vector<HookOrder> orders;
+Result<Inbox> read_orders(const std::filesystem::path& inbox) {
+  Inbox found;
   std::error_code error;
   std::filesystem::directory_iterator entries(inbox, error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
@@ -44,20 +44,24 @@ Result<std::vector<HookOrder>> read_orders(const std::filesystem::path& inbox) {
     }
     auto order = read_order(path);
     if (order) {
-      orders.push_back(std::move(*order));
-    } else if (order.error().code != ErrorCode::not_found) {
+      found.orders.push_back(std::move(*order));
+    } else if (order.error().code == ErrorCode::invalid ||
+               order.error().code == ErrorCode::corrupt) {
       spdlog::error("inbox: {}: {}; moved aside", path.string(), order.error().message);
       std::error_code ignored;
       std::filesystem::rename(path, path.string() + ".bad", ignored);
+    } else if (order.error().code != ErrorCode::not_found) {
+      // Out of descriptors, say: it is whole, and read once that has passed.
+      found.unread = path.string() + ": " + order.error().message;
     }
   }
   if (error) {
     return fail(ErrorCode::unavailable, "inbox: " + inbox.string() + ": " + error.message());
   }
-  std::sort(orders.begin(), orders.end(), [](const HookOrder& a, const HookOrder& b) {
+  std::sort(found.orders.begin(), found.orders.end(), [](const HookOrder& a, const HookOrder& b) {
     return a.name < b.name;
   });
-  return orders;
+  return found;
 }
 
 Status remove_orders(const std::filesystem::path& inbox, const std::vector<HookOrder>& orders) {

@@ -7,12 +7,17 @@
 #include "cloudburst/ledger/records.h"
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace acb::cloud {
 
-/// All whole orders, oldest first. A file that is no order is moved aside (".bad") with a log line.
-[[nodiscard]] Result<std::vector<HookOrder>> read_orders(const std::filesystem::path& inbox);
+struct Inbox {
+  std::vector<HookOrder> orders;  ///< the whole ones, oldest first
+  std::string unread;             ///< one that cannot be read just now, and why; "": none
+};
+/// A file that is no order is moved aside (".bad") with a log line.
+[[nodiscard]] Result<Inbox> read_orders(const std::filesystem::path& inbox);
 /// Deletes the orders' files; one that is gone already is fine.
 [[nodiscard]] Status remove_orders(const std::filesystem::path& inbox,
                                    const std::vector<HookOrder>& orders);

@@ -129,8 +129,8 @@ Status Reconciler::load_book() {
 void Reconciler::follow_clock() {
   const WallTime wall = wall_now();
   const auto steady = std::chrono::steady_clock::now();
-  const auto step = std::chrono::duration_cast<milliseconds>((wall - wall_seen_) -
-                                                             (steady - steady_seen_));
+  const auto step =
+      std::chrono::duration_cast<milliseconds>((wall - wall_seen_) - (steady - steady_seen_));
   wall_seen_ = wall;
   steady_seen_ = steady;
   if (std::chrono::abs(step) < kClockStep) {
@@ -169,15 +169,19 @@ void Reconciler::prune() {
 }
 
 void Reconciler::take_orders() {
-  auto orders = read_orders(config_.inbox());
-  if (!orders) {
-    spdlog::error("{}", orders.error().message);
+  auto inbox = read_orders(config_.inbox());
+  if (!inbox) {
+    spdlog::error("{}", inbox.error().message);
     return;
   }
+  if (!inbox->unread.empty() && inbox->unread != unread_) {
+    spdlog::error("inbox: {}; left for later", inbox->unread);
+  }
+  unread_ = inbox->unread;
   Changes changes;
-  changes.orders = *orders;
-  if (!orders->empty() && save(changes)) {
-    if (const auto removed = remove_orders(config_.inbox(), *orders); !removed) {
+  changes.orders = std::move(inbox->orders);
+  if (!changes.orders.empty() && save(changes)) {
+    if (const auto removed = remove_orders(config_.inbox(), changes.orders); !removed) {
       spdlog::error("{}", removed.error().message);
     }
     slurm_->look();
@@ -378,9 +382,8 @@ void Reconciler::call_cloud(const Call& call) {
 
 void Reconciler::publish() {
   // Without the attempts: they are many, and nobody asks for them.
-  auto snapshot = std::make_shared<const Snapshot>(
-      Snapshot{{.leases = book_.leases, .bursts = book_.bursts, .orders = {}, .attempts = {}},
-               picture_});
+  auto snapshot = std::make_shared<const Snapshot>(Snapshot{
+      {.leases = book_.leases, .bursts = book_.bursts, .orders = {}, .attempts = {}}, picture_});
   const std::lock_guard lock(snapshot_mutex_);
   snapshot_ = std::move(snapshot);
 }

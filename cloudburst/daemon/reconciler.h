@@ -94,6 +94,7 @@ class Reconciler {
   std::optional<std::chrono::steady_clock::time_point> pruned_;
   WallTime wall_seen_ = wall_now();
   std::chrono::steady_clock::time_point steady_seen_ = std::chrono::steady_clock::now();
+  std::string unread_;   ///< the order that cannot be read just now, as told
   bool changed_ = true;  ///< since the last snapshot
   bool moving_ = true;
   bool slurm_answers_ = true;

@@ -30,7 +30,6 @@ namespace {
 
 // Far below the second in which a hook has to be done; the order is safe on disk by then.
 constexpr std::chrono::milliseconds kPokeLimit{200};
-constexpr std::size_t kResumeFileLimit = std::size_t{64} << 20;
 
 constexpr const char* kUsage =
     "%s: called by slurmctld. In slurm.conf, with the whole path and no arguments:\n"
@@ -92,20 +91,6 @@ const std::string& site_hook(const Config& config, std::string_view kind) {
   return kind == "resumefail" ? config.resumefail_hook : config.resume_hook;
 }
 
-// Slurm's own words on what it wants, which the daemon reads in whatever dialect they are.
-std::string read_resume_file() {
-  const std::string path = variable("SLURM_RESUME_FILE");
-  if (path.empty()) {
-    return {};
-  }
-  auto content = read_file(path, kResumeFileLimit);
-  if (!content) {
-    syslog(LOG_WARNING, "SLURM_RESUME_FILE: %s", content.error().message.c_str());
-    return {};
-  }
-  return std::move(*content);
-}
-
 bool hand_over(const Config& config, const Order& order) {
   const auto written = write_order(config.inbox(), order);
   if (!written) {
@@ -120,8 +105,7 @@ bool hand_over(const Config& config, const Order& order) {
 }
 
 int run_power_hook(const std::string& kind, const std::string& hosts) {
-  // First of all: the file is slurmctld's memory and goes away with it.
-  Order order{kind, hosts, read_resume_file(), wall_now()};
+  Order order{kind, hosts, wall_now()};
   const Loaded loaded = load();
   bool sound = loaded.knows_nodes;
   HostShares shares{hosts, {}};

@@ -14,14 +14,7 @@
 namespace acb::cloud {
 
 std::string order_text(const Order& order) {
-  Json resume;
-  if (auto parsed = parse_json("SLURM_RESUME_FILE", order.resume_file)) {
-    resume = std::move(*parsed);
-  }
-  return dump_json({{"kind", order.kind},
-                    {"hosts", order.hosts},
-                    {"resume", std::move(resume)},
-                    {"at", format_time(order.at)}}) +
+  return dump_json({{"kind", order.kind}, {"hosts", order.hosts}, {"at", format_time(order.at)}}) +
          "\n";
 }
 

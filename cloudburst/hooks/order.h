@@ -15,14 +15,12 @@
 namespace acb::cloud {
 
 struct Order {
-  std::string kind;         ///< resume, suspend or resumefail
-  std::string hosts;        ///< a host list
-  std::string resume_file;  ///< what SLURM_RESUME_FILE held, in whatever dialect; empty: none
+  std::string kind;   ///< resume, suspend or resumefail
+  std::string hosts;  ///< a host list
   WallTime at;
 };
 
-/// The order as JSON text. A resume file that is not JSON becomes null: the hosts alone must do
-/// then.
+/// The order as JSON text.
 [[nodiscard]] std::string order_text(const Order& order);
 /// "<unix nanoseconds>-<pid>-<kind>.json": sorted by name is sorted by time.
 [[nodiscard]] std::string order_name(std::string_view kind, pid_t pid);
