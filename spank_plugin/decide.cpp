@@ -67,7 +67,7 @@ std::vector<Misfit> misfits_of(const JobRequest& job) {
       {job.infinite_time,
        "--time",
        "infinite",
-       "the rent is reserved before it is spent; write --time=HH:MM:SS"},
+       "what is rented would be billed without an end; write --time=HH:MM:SS"},
   };
 }
 

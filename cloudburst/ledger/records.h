@@ -52,7 +52,7 @@ struct Lease {
   std::string currency;
   int minimum_min = 0;
   int granularity_s = 1;
-  Money reserved;  ///< price x (time limit + boot + least billed time), held until it is closed
+  Money reserved;  ///< the most it should come to: price x (time limit + boot + least billed time)
 
   std::string request;        ///< the exact body; wiped once answered, since a secret is in it
   std::string secret_sha256;  ///< of the one-time join secret; empty once used

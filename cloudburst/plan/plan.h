@@ -60,7 +60,7 @@ struct Plan {
 /// site's template) before it saves.
 [[nodiscard]] Plan plan(const View& view, const Policy& policy);
 
-/// What is held for a lease until it is settled: price x (time limit + boot + least billed time).
+/// The most that a lease should come to: price x (time limit + boot + least billed time).
 [[nodiscard]] Money reservation(Money price_per_hour,
                                 std::chrono::seconds time_limit,
                                 std::chrono::seconds boot_timeout,

@@ -168,7 +168,7 @@ void open_lease(Draft& draft,
   draft.event(lease.owner.job,
               node,
               "renting " + offer.offer_id + " at " + format_money(offer.price_per_hour) +
-                  " an hour, holding " + format_money(lease.reserved));
+                  " an hour, at most " + format_money(lease.reserved));
   draft.add(std::move(lease));
 }
 

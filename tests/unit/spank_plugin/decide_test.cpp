@@ -179,8 +179,8 @@ TEST(DecideSubmit, RefusesWhatCannotBeABurstWithReasonAndWayOut) {
        [](auto& j) { j.contiguous = true; }},
       {"--switches: not with --autocloud-burst: own and rented nodes share none; submit without it",
        [](auto& j) { j.switches = true; }},
-      {"--time: 'infinite': not with --autocloud-burst: the rent is reserved before it is spent; "
-       "write --time=HH:MM:SS",
+      {"--time: 'infinite': not with --autocloud-burst: what is rented would be billed without "
+       "an end; write --time=HH:MM:SS",
        [](auto& j) { j.infinite_time = true; }},
       {"--partition: 'batch,gpu': a burst runs in the twin of one partition; name one",
        [](auto& j) { j.partition = "batch,gpu"; }},
