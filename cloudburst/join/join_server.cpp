@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cloudburst/join/address_limit.h"
+#include "cloudburst/join/connection_watch.h"
 #include "cloudburst/join/identity.h"
 
 #include <httplib.h>
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -21,8 +23,9 @@ namespace acb::cloud {
 namespace {
 
 constexpr std::size_t kLongestRequest = 4096;
-// A silent client holds one of the threads until its read times out.
-constexpr std::size_t kThreads = 16;
+// A silent client holds one of the threads until its read times out. Enough that one address, or a
+// few, cannot hold them all.
+constexpr std::size_t kThreads = 128;
 constexpr int kReadLimitS = 5;
 
 struct Listen {
@@ -92,10 +95,11 @@ std::chrono::milliseconds steady_now() {
 
 class JoinServer::Service {
  public:
-  Service(JoinIdentity identity, Handler handler)
+  Service(JoinIdentity identity, Handler handler, Limits limits)
       : identity_(std::move(identity)),
         handler_(std::move(handler)),
         server_(identity_.certificate.get(), identity_.key.get()),
+        limits_(limits),
         ca_base64_(to_base64(identity_.certificate_pem)) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -120,7 +124,10 @@ class JoinServer::Service {
   JoinIdentity identity_;
   Handler handler_;
   httplib::SSLServer server_;
+  Limits limits_;
+  std::optional<ConnectionWatch> watch_;
   std::string ca_base64_;
+  socket_t listener_ = INVALID_SOCKET;
   int port_ = 0;
   std::mutex mutex_;
   AddressLimit limit_{20, std::chrono::seconds(3), 10000};  ///< under mutex_
@@ -131,13 +138,15 @@ Status JoinServer::Service::start(const Listen& listen) {
   if (!server_.is_valid()) {
     return fail(ErrorCode::internal, "join service: TLS does not start");
   }
+  watch_.emplace(server_.ssl_context(), limits_.connection, limits_.per_address);
   set_routes();
   server_.set_payload_max_length(kLongestRequest);
   server_.set_read_timeout(kReadLimitS);
   server_.set_write_timeout(kReadLimitS);
   server_.set_keep_alive_max_count(1);
   // Not SO_REUSEPORT, the library's default: another daemon would get a part of our nodes.
-  server_.set_socket_options([](socket_t socket) {
+  server_.set_socket_options([this](socket_t socket) {
+    listener_ = socket;
     const int yes = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
@@ -152,6 +161,7 @@ Status JoinServer::Service::start(const Listen& listen) {
                 "join service: " + listen.host + ":" + std::to_string(listen.port) +
                     ": cannot listen there: is the address this host's, and the port free?");
   }
+  ::listen(listener_, SOMAXCONN);  // of the library's 5, those who come in a crowd wait seconds
   thread_ = std::thread([this] { server_.listen_after_bind(); });
   // stop() has no effect on a server that has not come to its loop yet.
   for (int waited_ms = 0; !server_.is_running() && waited_ms < 5000; ++waited_ms) {
@@ -240,9 +250,16 @@ const std::string& JoinServer::ca_base64() const {
 Result<std::unique_ptr<JoinServer>> JoinServer::start(const std::string& listen,
                                                       const std::filesystem::path& identity,
                                                       Handler handler) {
+  return start(listen, identity, std::move(handler), Limits{});
+}
+
+Result<std::unique_ptr<JoinServer>> JoinServer::start(const std::string& listen,
+                                                      const std::filesystem::path& identity,
+                                                      Handler handler,
+                                                      Limits limits) {
   ACB_TRY_ASSIGN(const Listen place, parse_listen(listen));
   ACB_TRY_ASSIGN(JoinIdentity keys, load_or_make_identity(identity));
-  auto service = std::make_unique<Service>(std::move(keys), std::move(handler));
+  auto service = std::make_unique<Service>(std::move(keys), std::move(handler), limits);
   ACB_TRY(service->start(place));
   return std::unique_ptr<JoinServer>(new JoinServer(std::move(service)));
 }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "cloudburst/join/digest.h"
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -37,11 +38,22 @@ class JoinServer {
   /// and not_found 403 (a wrong secret tells nothing), exists 409 (used before), everything else
   /// 503, on which the node tries again.
   using Handler = std::function<Result<JoinGrant>(const JoinRequest& request)>;
+  /// What one client may take; nodes ask once and are done in an instant, but a site's may all come
+  /// from the address of one gateway.
+  struct Limits {
+    std::chrono::milliseconds connection{10000};  ///< from its beginning to its end
+    int per_address = 8;                          ///< connections at a time
+  };
 
   /// Listens on "ADDRESS:PORT" ("[::]:8543" for IPv6; port 0: a free one). `identity` is the file
   /// that keeps key and certificate (see identity.h), in a folder that only the daemon can enter.
   [[nodiscard]] static Result<std::unique_ptr<JoinServer>> start(
       const std::string& listen, const std::filesystem::path& identity, Handler handler);
+  [[nodiscard]] static Result<std::unique_ptr<JoinServer>> start(
+      const std::string& listen,
+      const std::filesystem::path& identity,
+      Handler handler,
+      Limits limits);
 
   JoinServer(const JoinServer&) = delete;
   JoinServer& operator=(const JoinServer&) = delete;

@@ -10,12 +10,17 @@
 
 #include <gtest/gtest.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <future>
 #include <thread>
+#include <vector>
 
 namespace acb::cloud {
 namespace {
@@ -34,7 +39,10 @@ class Join : public testing::Test {
   void restart() {
     server_.reset();
     auto started = JoinServer::start(
-        "127.0.0.1:0", folder_ / "join.pem", [this](const JoinRequest& r) { return answer(r); });
+        "127.0.0.1:0",
+        folder_ / "join.pem",
+        [this](const JoinRequest& r) { return answer(r); },
+        limits_);
     ASSERT_TRUE(started) << started.error().message;
     server_ = std::move(*started);
   }
@@ -69,6 +77,7 @@ class Join : public testing::Test {
       std::filesystem::temp_directory_path() / ("acb-join-" + random_hex(8));
   std::string secret_ = new_join_secret();
   std::string munge_key_ = std::string("\x00\x01key\xff", 6);
+  JoinServer::Limits limits_;
   std::atomic<bool> used_ = false;
   std::atomic<int> asked_ = 0;
   std::unique_ptr<JoinServer> server_;
@@ -136,6 +145,47 @@ TEST_F(Join, AnAddressThatGuessesIsSlowedDown) {
   }
   EXPECT_GE(slowed, 3);
   EXPECT_LE(asked_, 22);
+}
+
+/// A plain connection from another address of this host than the nodes' own.
+UniqueFd connect_from(const char* source, int port) {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  EXPECT_EQ(::inet_pton(AF_INET, source, &address.sin_addr), 1);
+  EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  EXPECT_EQ(::inet_pton(AF_INET, "127.0.0.1", &address.sin_addr), 1);
+  EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  return fd;
+}
+
+TEST_F(Join, ManyThatSayNothingKeepNoNodeWaiting) {
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 400; ++i) {
+    silent.push_back(connect_from("127.0.0.2", server_->port()));
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  const auto joined = join_cluster(options(), Secret::copy_of("secret", secret_).value());
+  EXPECT_TRUE(joined) << joined.error().message;
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(3));
+}
+
+TEST_F(Join, OneThatSaysALittleNowAndThenIsCutOff) {
+  limits_.connection = std::chrono::milliseconds(500);
+  restart();
+  const UniqueFd fd = connect_from("127.0.0.2", server_->port());
+  const std::string hello("\x16\x03\x01\x02\x00\x01", 6);  // of 512 bytes that never come
+  ASSERT_EQ(::send(fd.get(), hello.data(), hello.size(), MSG_NOSIGNAL), 6);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(4);
+  bool is_open = true;
+  while (is_open && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    char answer = 0;
+    is_open = ::send(fd.get(), "x", 1, MSG_NOSIGNAL) == 1 &&
+              (::recv(fd.get(), &answer, 1, MSG_DONTWAIT) > 0 || errno == EAGAIN);
+  }
+  EXPECT_FALSE(is_open);
 }
 
 TEST_F(Join, TheNodesCheckComparesClocksAndFindsWhatIsMissing) {
