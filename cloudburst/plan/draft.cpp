@@ -12,16 +12,26 @@ bool holds_nodes(const SlurmJob& job) {
   return job.phase == JobPhase::configuring || job.phase == JobPhase::running;
 }
 
-/// 30 s, 60 s, 120 s, ...: the 121 s of Slurm's own hold never grow.
-std::chrono::seconds delay_after(int fails, std::optional<ErrorClass> cls, const Policy& policy) {
+std::chrono::seconds doubled(std::chrono::seconds delay, int times, std::chrono::seconds most) {
+  for (int i = 0; i < times && delay < most; ++i) {
+    delay *= 2;
+  }
+  return std::min(delay, most);
+}
+
+/// 30 s, 60 s, 120 s, ...: the 121 s of Slurm's own hold never grow. `paid`: the tries among them
+/// for which machines were rented that did not come up.
+std::chrono::seconds delay_after(int fails,
+                                 int paid,
+                                 std::optional<ErrorClass> cls,
+                                 const Policy& policy) {
   if (cls == ErrorClass::quota || cls == ErrorClass::auth || cls == ErrorClass::bad_request) {
     return policy.last_delay;
   }
-  std::chrono::seconds delay = policy.first_delay;
-  for (int i = 1; i < fails && delay < policy.last_delay; ++i) {
-    delay *= 2;
+  if (!cls && paid > policy.most_paid) {
+    return doubled(policy.last_delay, paid - policy.most_paid, policy.longest_delay);
   }
-  return std::min(delay, policy.last_delay);
+  return doubled(policy.first_delay, fails - 1, policy.last_delay);
 }
 
 }  // namespace
@@ -230,6 +240,19 @@ Burst& Draft::add_burst(Burst burst) {
   return bursts_.emplace(id, std::move(burst)).first->second;
 }
 
+int Draft::paid_tries(const Burst& burst) const {
+  std::set<std::uint32_t> starts;
+  for (const Lease* lease : all_leases()) {
+    const BurstId& made_for = lease->made_for;
+    const bool in_a_row = made_for.job == burst.id.job && made_for.restart <= burst.id.restart &&
+                          std::cmp_less(burst.id.restart - made_for.restart, burst.fails);
+    if (in_a_row && !lease->allocation_id.empty() && !lease->up) {
+      starts.insert(made_for.restart);
+    }
+  }
+  return static_cast<int>(starts.size());
+}
+
 void Draft::fail_burst(const BurstId& id,
                        std::string reason,
                        std::optional<ErrorClass> cls,
@@ -243,7 +266,7 @@ void Draft::fail_burst(const BurstId& id,
   burst.reason = std::move(reason);
   // Whole seconds: Slurm knows no others, and what it shows is compared with this.
   burst.retry_at = std::chrono::ceil<std::chrono::seconds>(
-      std::max(now + delay_after(burst.fails, cls, policy), not_before));
+      std::max(now + delay_after(burst.fails, paid_tries(burst), cls, policy), not_before));
   event(id.job, "", "burst given up: " + burst.reason);
   for (const std::string& key : std::vector<std::string>(live_)) {
     const Lease& lease = *find(key);

@@ -86,6 +86,9 @@ class Draft {
 
  private:
   void index_jobs();
+  /// Of the burst's failed starts in a row, those for which machines were rented that never came
+  /// up.
+  [[nodiscard]] int paid_tries(const Burst& burst) const;
 
   std::vector<Labelled> labelled_;
   std::map<std::string, std::vector<const SlurmJob*>> jobs_on_;

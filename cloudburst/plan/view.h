@@ -93,6 +93,10 @@ struct Policy {
   std::chrono::seconds unowned_grace{4};
   std::chrono::seconds first_delay{30};  ///< of a failed burst's job; doubles each time
   std::chrono::seconds last_delay{900};
+  /// Tries that were paid for and came to nothing because machines did not come up: beyond so many,
+  /// the delay goes on doubling up to a day. An image that never boots must not rent for ever.
+  int most_paid = 5;
+  std::chrono::seconds longest_delay{86400};
   /// A requeue holds a job for the life of a credential and a second (AuthInfo=cred_expire, 120 s).
   /// A start later than this after the submit is somebody's wish.
   std::chrono::seconds longest_hold{125};
