@@ -56,7 +56,15 @@ std::string waiting_for(const Draft& draft, const Draft::Labelled& labelled, con
   std::string words = burst.reason;
   std::vector<const Lease*> late;
   for (const std::string& node : labelled.job->nodes) {
-    const Lease* lease = draft.is_ours(node) ? draft.live_lease(node) : nullptr;
+    if (!draft.is_ours(node)) {
+      continue;
+    }
+    for (const Lease* made : draft.leases_made_for(burst.id, node)) {
+      if (made->lost && words.empty()) {
+        words = node + ": " + how_it_went(*made) + "; renting another";
+      }
+    }
+    const Lease* lease = draft.live_lease(node);
     if (lease == nullptr) {
       continue;
     }

@@ -112,6 +112,9 @@ void plan_nodes(Draft& draft);
 /// A machine that boots, by all the names that its user and the cloud's support have for it.
 [[nodiscard]] std::string name_of_boot(const Lease& lease);
 
+/// Of a machine that went without us: how, in words.
+[[nodiscard]] std::string how_it_went(const Lease& lease);
+
 /// Opens what the burst's nodes lack, or gives the burst up.
 void rent_for(Draft& draft, const Draft::Labelled& labelled);
 

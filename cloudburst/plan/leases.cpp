@@ -155,6 +155,11 @@ std::string name_of_boot(const Lease& lease) {
   return name + ")";
 }
 
+std::string how_it_went(const Lease& lease) {
+  return lease.lost && !lease.error.empty() ? lease.error
+                                            : "the cloud took back " + lease.instance_id;
+}
+
 void plan_leases(Draft& draft) {
   for (const std::string& key : std::vector<std::string>(draft.live_keys())) {
     if (is_busy(draft, key)) {

@@ -40,22 +40,21 @@ bool is_taken(const Draft& draft, const Lease& lease) {
 void lose(Draft& draft, const SlurmNode& node, const Lease& lease) {
   const SlurmJob* owner = draft.owner(node.name);
   const std::string key = lease.key;
+  const std::string how = how_it_went(lease);
   if (owner != nullptr && owner->phase == JobPhase::configuring && !node.powering_up) {
     const Burst* burst = draft.burst(burst_id(*owner));
     if (burst != nullptr && burst->state == BurstState::open) {
       draft.fail_burst(
-          burst->id, node.name + ": the cloud took it back while the others booted", std::nullopt);
+          burst->id, node.name + ": " + how + ", while the others booted", std::nullopt);
     }
   } else if (owner != nullptr && owner->phase == JobPhase::running && !node.down) {
-    const bool fresh =
-        draft.call({.kind = CallKind::set_down,
-                    .nodes = {node.name},
-                    .text = std::string(kReasonMark) + "the cloud took back " + lease.instance_id});
+    const bool fresh = draft.call(
+        {.kind = CallKind::set_down, .nodes = {node.name}, .text = std::string(kReasonMark) + how});
     if (fresh) {
-      draft.event(owner->id, node.name, "lost: the cloud took back " + lease.instance_id);
+      draft.event(owner->id, node.name, "lost: " + how);
     }
   }
-  draft.give_back(key, "the cloud took it back");
+  draft.give_back(key, how);
 }
 
 void see_to_lease(Draft& draft, const SlurmNode& node) {

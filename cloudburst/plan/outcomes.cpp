@@ -48,6 +48,25 @@ void postpone(Lease& lease, const CloudError& error, WallTime now, double jitter
   lease.next_try = now + retry_delay(lease.tries, error.cls, error.retry_after, jitter01);
 }
 
+/// What the cloud ends without being asked by us was taken back, or switched off from inside.
+void lose(Lease& lease, bool is_taken) {
+  if (lease.lost) {
+    return;
+  }
+  lease.lost = true;
+  lease.error_class.reset();
+  const std::string who = lease.instance_id.empty() ? lease.allocation_id : lease.instance_id;
+  if (is_taken) {
+    lease.error = "the cloud took back " + who;
+  } else if (lease.up) {
+    lease.error = who + " was switched off, and not by autocloudd";
+  } else {
+    lease.error = who +
+                  " switched itself off before it registered: not let in, or its check failed "
+                  "(its console and autocloudd's log tell which)";
+  }
+}
+
 void observe_instance(Lease& lease, const Instance& instance) {
   lease.instance_id = instance.instance_id;
   if (!instance.address.empty()) {
@@ -61,7 +80,7 @@ void observe_instance(Lease& lease, const Instance& instance) {
                      instance.status == InstanceStatus::released ||
                      instance.status == InstanceStatus::releasing;
   if (going && !is_ending(lease)) {
-    lease.lost = true;
+    lose(lease, instance.status == InstanceStatus::lost || instance.reclaim_at.has_value());
   }
 }
 
@@ -98,7 +117,7 @@ Lease observe(Lease lease, const Allocation& allocation, WallTime now) {
                      allocation.status == AllocationStatus::released ||
                      allocation.status == AllocationStatus::failed;
   if (going && !is_ending(lease)) {
-    lease.lost = true;
+    lose(lease, allocation.status == AllocationStatus::failed);
   }
   if (allocation.error) {
     note(lease, *allocation.error);

@@ -121,8 +121,8 @@ bool is_hopeless(Draft& draft, const Burst& burst, const std::string& node) {
     draft.fail_burst(burst.id, last.error, last.error_class);
   } else if (losses >= kMostLosses) {
     draft.fail_burst(burst.id,
-                     node + " was lost " + std::to_string(losses) + " times while it booted" +
-                         (last.error.empty() ? "" : ", the last: " + last.error),
+                     node + " went away " + std::to_string(losses) +
+                         " times before it registered, the last: " + how_it_went(last),
                      std::nullopt);
   } else if (std::cmp_greater_equal(made.size(), draft.policy.most_attempts)) {
     draft.fail_burst(
@@ -175,7 +175,7 @@ void open_lease(Draft& draft,
 /// Why a node that is on in Slurm cannot serve its new job. `last`: its newest lease, if any.
 std::string why_unusable(const Lease* last) {
   if (last != nullptr && last->lost) {
-    return ": the cloud took it back while the others booted";
+    return ": " + how_it_went(*last) + ", while the others booted";
   }
   if (last != nullptr && last->state == LeaseState::releasing) {
     return ": is still on, as a machine of an earlier job (" + last->gpu_type + ", " +

@@ -29,7 +29,9 @@ void FakeCloud::step(WallTime now) {
       machine.status = InstanceStatus::released;
     }
     if (machine.status == InstanceStatus::booting && machine.boots <= now && machine.boots_ever) {
-      machine.status = InstanceStatus::running;
+      const bool leaves = faults.switches_off > 0 && chance(faults.switches_off);
+      machine.status = leaves ? InstanceStatus::released : InstanceStatus::running;
+      machine.released = now;
     }
     const bool takeable =
         machine.status == InstanceStatus::booting || machine.status == InstanceStatus::running;

@@ -27,6 +27,7 @@ class FakeCloud {
     double made_though_full = 0;  ///< a server error that speaks of capacity, and it happened
     double refused = 0;           ///< auth
     double never_boots = 0;
+    double switches_off = 0;  ///< as soon as it is up, from inside
     double taken_per_minute = 0;
     double forgets_release = 0;  ///< accepted, and nothing happens
   };

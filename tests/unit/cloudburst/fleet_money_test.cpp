@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace acb::cloud {
 namespace {
 
@@ -57,6 +59,23 @@ TEST(Fleet, AnImageThatNeverBootsIsRentedEverMoreSeldom) {
   const std::string& told = fleet.slurm.jobs().at(job).seen.admin_comment;
   EXPECT_NE(told.find("did not register"), std::string::npos) << told;
   EXPECT_NE(told.find("next try at"), std::string::npos) << told;
+}
+
+TEST(Fleet, AMachineThatSwitchesItselfOffIsToldAsSuchAndNotAsTakenBack) {
+  Fleet fleet(6, 4);
+  fleet.cloud.faults.switches_off = 1;
+  const auto job = fleet.slurm.submit(1, seconds(30), fleet.now);
+  std::set<std::string> told;
+  fleet.run(seconds(60), [&] { told.insert(fleet.slurm.jobs().at(job).seen.admin_comment); });
+  const auto any_says = [&](const std::string& words) {
+    return std::any_of(told.begin(), told.end(), [&](const std::string& comment) {
+      return comment.find(words) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(any_says("switched itself off before it registered"));
+  EXPECT_TRUE(any_says("renting another"));
+  EXPECT_TRUE(any_says("went away 3 times before it registered, the last: ia-3 switched itself"));
+  EXPECT_FALSE(any_says("the cloud took"));
 }
 
 TEST(Fleet, WantOfCapacityCostsNothingAndIsTriedAsOftenAsEver) {
