@@ -65,11 +65,19 @@ std::string format_money(Money money) {
 
 Money cost_of(Money price_per_hour, std::chrono::seconds time) {
   constexpr std::int64_t kHour = 3600;
-  // Split, so that neither product leaves 64 bits for any price and time that occur.
+  // Beyond what occurs, and far enough from the end of 64 bits for products with a part of an hour,
+  // and for sums.
+  constexpr std::int64_t kDearest = 1'000'000'000 * kMicros;
+  constexpr std::int64_t kMost = 100 * kDearest;
+  const std::int64_t price = std::clamp(price_per_hour.micros(), -kDearest, kDearest);
   const std::int64_t hours = time.count() / kHour;
   const std::int64_t seconds = time.count() % kHour;
-  const std::int64_t price = price_per_hour.micros();
-  return Money::from_micros(price * hours + (price * seconds + kHour - 1) / kHour);
+  std::int64_t whole = 0;
+  if (__builtin_mul_overflow(price, hours, &whole)) {
+    return Money::from_micros((price < 0) == (hours < 0) ? kMost : -kMost);
+  }
+  return Money::from_micros(std::clamp(whole, -kMost, kMost) +
+                            (price * seconds + kHour - 1) / kHour);
 }
 
 }  // namespace acb::cloud

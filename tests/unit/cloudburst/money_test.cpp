@@ -58,6 +58,10 @@ TEST(CostOf, RoundsUpToTheMillionth) {
   EXPECT_EQ(cost_of(price, std::chrono::hours(2)).micros(), 4'980'000);
   EXPECT_EQ(cost_of(price, std::chrono::seconds(1)).micros(), 692);  // 691.67
   EXPECT_EQ(cost_of(price, std::chrono::seconds(0)).micros(), 0);
+  // What no cloud means overflows nothing.
+  EXPECT_GT(cost_of(price, std::chrono::seconds(INT64_MAX)).micros(), 1'000'000'000'000'000);
+  EXPECT_GT(cost_of(Money::from_micros(INT64_MAX), std::chrono::hours(1'000'000)).micros(),
+            1'000'000'000'000'000);
   // A price and a time whose plain product leaves 64 bits.
   EXPECT_EQ(cost_of(Money::from_micros(1'000'000'000'000), std::chrono::hours(100'000)).micros(),
             100'000'000'000'000'000);
