@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <functional>
 #include <list>
 #include <thread>
 #include <utility>
@@ -33,6 +34,9 @@ struct Client {
   std::string output;  ///< not yet taken by the client
   Clock::time_point last_heard = Clock::now();
   bool ending = false;  ///< nothing more is read; closed once the output is taken
+  /// Whole requests are left in the input: one is answered at each turn, so that a client that
+  /// sends many keeps no other waiting. Nothing more is read meanwhile.
+  [[nodiscard]] bool has_more() const { return !ending && input.find('\n') != std::string::npos; }
 };
 
 bool would_block() {
@@ -91,7 +95,7 @@ class ControlServer::Loop {
   void drop_silent();
   void drop_longest_silent();
   void read_from(Client& client);
-  void answer_lines(Client& client);
+  void answer_line(Client& client);
   void write_to(Client& client);
   [[nodiscard]] std::string answer(std::string_view line, const Peer& peer);
   [[nodiscard]] int wait_limit() const;
@@ -109,6 +113,9 @@ int ControlServer::Loop::wait_limit() const {
   if (clients_.empty()) {
     return -1;
   }
+  if (std::any_of(clients_.begin(), clients_.end(), std::mem_fn(&Client::has_more))) {
+    return 0;
+  }
   return static_cast<int>(std::min<std::chrono::milliseconds::rep>(limits_.idle.count(), 1000));
 }
 
@@ -117,7 +124,8 @@ void ControlServer::Loop::run() {
   while (true) {
     polled = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     for (const Client& client : clients_) {
-      const int wanted = (client.ending ? 0 : POLLIN) | (client.output.empty() ? 0 : POLLOUT);
+      const int wanted =
+          (client.ending || client.has_more() ? 0 : POLLIN) | (client.output.empty() ? 0 : POLLOUT);
       polled.push_back({client.fd.get(), static_cast<short>(wanted), 0});
     }
     if (::poll(polled.data(), polled.size(), wait_limit()) < 0 && errno != EINTR) {
@@ -134,7 +142,9 @@ void ControlServer::Loop::run() {
         client.fd.reset();
         continue;
       }
-      if ((events & (POLLIN | POLLHUP)) != 0 && !client.ending) {
+      if (client.has_more()) {
+        answer_line(client);
+      } else if ((events & (POLLIN | POLLHUP)) != 0 && !client.ending) {
         read_from(client);
       }
       if (client.fd && !client.output.empty()) {
@@ -205,33 +215,26 @@ void ControlServer::Loop::read_from(Client& client) {
   }
   client.last_heard = Clock::now();
   client.input.append(buffer, static_cast<std::size_t>(got));
-  answer_lines(client);
+  answer_line(client);
 }
 
-void ControlServer::Loop::answer_lines(Client& client) {
-  std::size_t start = 0;
-  for (std::size_t end = 0; !client.ending; start = end + 1) {
-    end = client.input.find('\n', start);
-    const bool whole = end != std::string::npos;
-    const std::size_t length = (whole ? end : client.input.size()) - start;
-    if (length > limits_.request_bytes) {
-      client.output +=
-          dump_json(error_reply({ErrorCode::invalid,
-                                 "control socket: a request is longer than " +
-                                     std::to_string(limits_.request_bytes) + " bytes"})) +
-          "\n";
-      client.ending = true;
-      break;
-    }
-    if (!whole) {
-      break;
-    }
+void ControlServer::Loop::answer_line(Client& client) {
+  const std::size_t end = client.input.find('\n');
+  const bool whole = end != std::string::npos;
+  const std::size_t length = whole ? end : client.input.size();
+  if (length > limits_.request_bytes) {
     client.output +=
-        answer(std::string_view(client.input).substr(start, length), client.peer) + "\n";
+        dump_json(error_reply({ErrorCode::invalid,
+                               "control socket: a request is longer than " +
+                                   std::to_string(limits_.request_bytes) + " bytes"})) +
+        "\n";
+    client.ending = true;
+  } else if (whole) {
+    client.output += answer(std::string_view(client.input).substr(0, length), client.peer) + "\n";
+    client.input.erase(0, length + 1);
     // One that asks and never reads must not fill our memory.
     client.ending = client.output.size() > limits_.reply_bytes;
   }
-  client.input.erase(0, std::min(start, client.input.size()));
 }
 
 std::string ControlServer::Loop::answer(std::string_view line, const Peer& peer) {

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <future>
 #include <thread>
+#include <utility>
 
 namespace acb::cloud {
 namespace {
@@ -87,9 +88,11 @@ TEST_F(Control, SilentAndSlowClientsHoldUpNobody) {
 TEST_F(Control, OneThatNeverReadsIsDroppedOnceItsRepliesPileUp) {
   ControlServer::Limits limits;
   limits.reply_bytes = 1 << 20;
+  std::atomic<int> answered = 0;
   const auto server = ControlServer::open(
       path_,
-      [](const Json&, const Peer&) {
+      [&](const Json&, const Peer&) {
+        ++answered;
         return Json{{"long", std::string(100'000, 'x')}};
       },
       limits);
@@ -98,6 +101,10 @@ TEST_F(Control, OneThatNeverReadsIsDroppedOnceItsRepliesPileUp) {
     ASSERT_TRUE(write_all(greedy.get(), "{}\n"));
   }
   ::shutdown(greedy.get(), SHUT_WR);
+  int before = -1;
+  while (answered == 0 || std::exchange(before, answered.load()) != answered) {
+    std::this_thread::sleep_for(milliseconds(200));
+  }
   std::string buffer(1 << 16, '\0');
   std::size_t received = 0;
   ssize_t got = 0;
@@ -107,6 +114,23 @@ TEST_F(Control, OneThatNeverReadsIsDroppedOnceItsRepliesPileUp) {
   EXPECT_GT(received, 1U << 20);
   EXPECT_LT(received, 5U << 20);
   EXPECT_TRUE(control_call(path_, Json::object(), seconds(2)));
+}
+
+TEST_F(Control, OneThatAsksALotAtOnceKeepsNoOtherWaiting) {
+  std::atomic<int> answered = 0;
+  const auto server = ControlServer::open(path_, [&](const Json&, const Peer&) {
+    std::this_thread::sleep_for(milliseconds(20));
+    ++answered;
+    return Json::object();
+  });
+  const UniqueFd greedy = connected();
+  std::string many;
+  for (int request = 0; request < 500; ++request) {
+    many += "{}\n";
+  }
+  ASSERT_TRUE(write_all(greedy.get(), many));
+  EXPECT_TRUE(control_call(path_, Json::object(), seconds(5)));
+  EXPECT_LT(answered, 100);
 }
 
 TEST_F(Control, RefusesWhatIsTooLongOrNoObject) {
