@@ -94,6 +94,8 @@ double Reconciler::jitter() {
 
 bool Reconciler::save(const Changes& changes) {
   if (changes.empty()) {
+    book_.apply(changes);
+    changed_ = changed_ || !changes.figures.empty();
     return true;
   }
   const auto now = std::chrono::steady_clock::now();
@@ -299,10 +301,8 @@ void Reconciler::settle(const Call& call, const std::function<Lease(Lease)>& cha
     return;
   }
   Changes changes;
-  changes.leases.push_back(change(old->second));
-  if (!(changes.leases.front() == old->second)) {
-    static_cast<void>(save(changes));  // unwritten, it is looked up again
-  }
+  changes.add(old->second, change(old->second));
+  static_cast<void>(save(changes));  // unwritten, it is looked up again
 }
 
 template <typename Answer, typename Work, typename After>

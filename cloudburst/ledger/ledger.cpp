@@ -49,6 +49,9 @@ int query_number(SQLite::Database& database, const char* sql) {
 }  // namespace
 
 void Book::apply(const Changes& changes) {
+  for (const Lease& lease : changes.figures) {
+    leases[lease.key] = lease;
+  }
   for (const Lease& lease : changes.leases) {
     leases[lease.key] = lease;
     std::uint32_t& most = attempts[{lease.made_for.job, lease.made_for.restart, lease.node}];

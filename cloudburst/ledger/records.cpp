@@ -58,4 +58,19 @@ Result<BurstState> parse_burst_state(std::string_view text) {
   return state_in(kBurstStates, text);
 }
 
+bool differs_in_figures_alone(const Lease& old, const Lease& next) {
+  const bool goes_on = next.state == LeaseState::booting || next.state == LeaseState::up ||
+                       next.state == LeaseState::releasing;
+  if (!goes_on || old == next) {
+    return false;
+  }
+  Lease same = old;
+  same.checked = next.checked;
+  same.billed_s = next.billed_s;
+  same.cost = next.cost;
+  same.tries = next.tries;
+  same.next_try = next.next_try;
+  return same == next;
+}
+
 }  // namespace acb::cloud

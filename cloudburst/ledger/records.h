@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace acb::cloud {
@@ -134,12 +135,27 @@ struct Event {
   std::string text;
 };
 
+/// Whether `next` is `old` but for what the cloud tells anew at every look: when that was, and the
+/// bill so far. Written each time, these would keep a disk busy; they are written with the next
+/// change of anything else.
+[[nodiscard]] bool differs_in_figures_alone(const Lease& old, const Lease& next);
+
 /// Rows to write in one transaction; existing ones are replaced.
 struct Changes {
   std::vector<Lease> leases;
   std::vector<Burst> bursts;
   std::vector<HookOrder> orders;
   std::vector<Event> events;
+  std::vector<Lease> figures;  ///< not written: leases that differ in figures alone
+  /// A lease that was `old`, if it has changed.
+  void add(const Lease& old, Lease next) {
+    if (differs_in_figures_alone(old, next)) {
+      figures.push_back(std::move(next));
+    } else if (!(old == next)) {
+      leases.push_back(std::move(next));
+    }
+  }
+  /// Whether there is nothing to write.
   [[nodiscard]] bool empty() const {
     return leases.empty() && bursts.empty() && orders.empty() && events.empty();
   }

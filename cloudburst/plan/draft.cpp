@@ -303,8 +303,10 @@ void Draft::event(std::uint32_t job, std::string node, std::string text) {
 Plan Draft::finish() {
   for (auto& [key, lease] : leases_) {
     const auto old = view.book->leases.find(key);
-    if (old == view.book->leases.end() || !(old->second == lease)) {
+    if (old == view.book->leases.end()) {
       plan_.changes.leases.push_back(lease);
+    } else {
+      plan_.changes.add(old->second, lease);
     }
   }
   for (auto& [id, burst] : bursts_) {

@@ -58,13 +58,21 @@ bool Fleet::dies() {
 /// False where the daemon has died before or after it.
 bool Fleet::commit(const Changes& changes) {
   if (changes.empty()) {
+    book.apply(changes);
     return true;
   }
   if (dies()) {
     return false;
   }
-  book.apply(changes);
+  write(changes);
   return !dies();
+}
+
+void Fleet::write(const Changes& changes) {
+  Changes written = changes;
+  written.figures.clear();
+  ledger.apply(written);
+  book.apply(changes);
 }
 
 bool Fleet::take_orders() {
@@ -148,8 +156,8 @@ void Fleet::settle(const std::string& key, const std::function<Lease(Lease)>& ch
     return;
   }
   Changes changes;
-  changes.leases.push_back(change(old->second));
-  book.apply(changes);
+  changes.add(old->second, change(old->second));
+  write(changes);
 }
 
 void Fleet::perform(Flight& flight) {
@@ -244,6 +252,7 @@ void Fleet::crash_now(std::chrono::milliseconds down) {
   }
   flights_.clear();
   seen_ = {};
+  book = ledger;
   unowned_.clear();
   down_until_ = now + down;
 }

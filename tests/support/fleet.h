@@ -25,7 +25,8 @@ class Fleet {
   std::mt19937_64 random;
   FakeCloud cloud;
   FakeSlurm slurm;
-  Book book;
+  Book book;    ///< in the daemon's memory
+  Book ledger;  ///< as written: what a crash leaves
   Policy policy;
   double crash = 0;                 ///< chance of a crash between two actions
   int crash_at = 0;                 ///< crashes before the n-th action; 0: does not
@@ -55,6 +56,7 @@ class Fleet {
   void tick();
   [[nodiscard]] bool dies();
   [[nodiscard]] bool commit(const Changes& changes);
+  void write(const Changes& changes);
   [[nodiscard]] bool take_orders();
   void decide();
   [[nodiscard]] bool advance_calls();

@@ -156,7 +156,7 @@ TEST(Fleet, ABatchHostIsGivenUpOnceSlurmctldAndTheJobsNodesAgree) {
 
 /// The ledger was moved away, as the error of a corrupt one advises.
 void lose_ledger(Fleet& fleet) {
-  fleet.book = {};
+  fleet.ledger = {};
   fleet.crash_now(seconds(1));
 }
 
