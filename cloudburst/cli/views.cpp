@@ -92,6 +92,9 @@ std::string one_burst(const Json& burst, WallTime now) {
   if (const auto reason = burst.find("reason"); reason != burst.end() && reason->is_object()) {
     text += "  reason: " + reason_text(*reason) + "\n";
   }
+  if (const std::string waits = cell(burst, "slurm_reason"); waits != "-") {
+    text += "  in Slurm's queue: " + waits + "\n";
+  }
   if (const auto next = parse_time("next_try", json_or<std::string>(burst, "next_try", ""))) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(*next - now).count();
     const auto failures = json_or<std::int64_t>(burst, "failures", 0);

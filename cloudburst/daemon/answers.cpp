@@ -105,12 +105,19 @@ Json burst_answer(const Snapshot& snapshot, const Burst& burst, const UserName& 
     }
   }
   const std::string& reason = burst.reason.empty() ? burst.told : burst.reason;
+  std::string waits;
+  if (snapshot.slurm) {
+    for (const SlurmJob& job : snapshot.slurm->jobs) {
+      waits = job.id == burst.id.job ? job.waits : waits;
+    }
+  }
   return {{"job", burst.id.job},
           {"restart", burst.id.restart},
           {"user", name_of_user(burst.uid)},
           {"state", burst_state(burst, leases)},
           {"wanted", burst.nodes},
           {"reason", reason.empty() ? Json() : Json{{"text", reason}}},
+          {"slurm_reason", text_or_null(waits)},
           {"next_try", time_or_null(next_try)},
           {"failures", burst.fails},
           {"opened_at", format_time(burst.opened)},

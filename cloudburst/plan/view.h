@@ -29,6 +29,7 @@ struct SlurmJob {
   uid_t uid = 0;
   JobPhase phase = JobPhase::pending;
   bool held = false;  ///< priority 0: somebody wants it to wait
+  std::string waits;  ///< why it is pending, in Slurm's words; "": not told
   bool batch = false;
   std::vector<std::string> nodes;  ///< allocated; empty while pending
   std::string batch_host;

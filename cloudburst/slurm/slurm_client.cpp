@@ -57,6 +57,47 @@ std::vector<std::string> hosts_of(const char* text) {
   return expand_hosts(text_of(text)).value_or(std::vector<std::string>());
 }
 
+/// squeue's words for what bursts wait for; the function that has them all is in no public header.
+std::string reason_of(const slurm_job_info_t& info) {
+  if (info.state_desc != nullptr) {
+    return info.state_desc;
+  }
+  switch (info.state_reason) {
+    case WAIT_PRIORITY:
+      return "Priority";
+    case WAIT_DEPENDENCY:
+      return "Dependency";
+    case WAIT_RESOURCES:
+      return "Resources";
+    case WAIT_PART_NODE_LIMIT:
+      return "PartitionNodeLimit";
+    case WAIT_PART_TIME_LIMIT:
+      return "PartitionTimeLimit";
+    case WAIT_PART_DOWN:
+      return "PartitionDown";
+    case WAIT_PART_INACTIVE:
+      return "PartitionInactive";
+    case WAIT_HELD:
+      return "JobHeldAdmin";
+    case WAIT_HELD_USER:
+      return "JobHeldUser";
+    case WAIT_TIME:
+      return "BeginTime";
+    case WAIT_LICENSES:
+      return "Licenses";
+    case WAIT_NODE_NOT_AVAIL:
+      return "ReqNodeNotAvail";
+    case WAIT_QOS:
+      return "InvalidQOS";
+    case WAIT_ACCOUNT:
+      return "InvalidAccount";
+    case FAIL_BAD_CONSTRAINTS:
+      return "BadConstraints";
+    default:
+      return {};
+  }
+}
+
 SlurmJob job_of(const slurm_job_info_t& info) {
   SlurmJob job;
   job.id = info.job_id;
@@ -64,6 +105,7 @@ SlurmJob job_of(const slurm_job_info_t& info) {
   job.uid = info.user_id;
   job.phase = phase_of(info.job_state);
   job.held = info.priority == 0;
+  job.waits = job.phase == JobPhase::pending ? reason_of(info) : std::string();
   job.batch = info.batch_flag != 0;
   job.nodes = hosts_of(info.nodes);
   job.batch_host = text_of(info.batch_host);

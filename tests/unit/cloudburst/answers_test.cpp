@@ -97,6 +97,19 @@ TEST(StatusAnswer, NamesWhatABurstIsDoing) {
   }
 }
 
+TEST(StatusAnswer, TellsWhatSlurmSaysOfAJobThatWaits) {
+  Snapshot snapshot = snapshot_of({burst_of(kFirst, BurstState::open)}, {});
+  EXPECT_TRUE(status_of(snapshot, 7)[0]["slurm_reason"].is_null());
+  SlurmJob other;
+  other.id = 8;
+  other.waits = "Priority";
+  SlurmJob job;
+  job.id = 7;
+  job.waits = "PartitionTimeLimit";
+  snapshot.slurm = SlurmPicture{.jobs = {other, job, other}, .nodes = {}, .batch_hosts = {}};
+  EXPECT_EQ(status_of(snapshot, 7)[0]["slurm_reason"], "PartitionTimeLimit");
+}
+
 TEST(StatusAnswer, ShowsABurstToItsUserAndToRootAlone) {
   const Snapshot snapshot =
       snapshot_of({burst_of(kFirst, BurstState::started)}, {lease_of(kFirst, LeaseState::up)});

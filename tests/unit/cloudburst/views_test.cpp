@@ -14,12 +14,14 @@ TEST(StatusView, TellsWhyABurstWaits) {
   const auto reply = parse_json("test", R"({"bursts":[{"job":1234,"restart":0,"state":"waiting",
     "wanted":2,"reason":{"text":"no a100-80gb in eu-1","class":"no_capacity",
     "code":"insufficient_capacity","request_id":"req-17"},
+    "slurm_reason":"BeginTime",
     "next_try":"2026-11-30T21:00:08.500Z","failures":3,"cost":"0.24","currency":"USD","nodes":[
     {"node":"burst-0","state":"booting","instance":"i-1","address":null,"gpu_type":"a100-80gb",
      "market":"spot","price_per_hour":"2.49","cost":"0.24","since":"2026-11-30T21:00:00.000Z"}]}]})");
   EXPECT_EQ(status_view(*reply, at("2026-11-30T21:00:01Z")),
             "job 1234 (start 0): waiting, 2 rented nodes wanted\n"
             "  reason: no a100-80gb in eu-1 (code insufficient_capacity, request req-17)\n"
+            "  in Slurm's queue: BeginTime\n"
             "  next try: 2026-11-30T21:00:08Z, in 8 s, after 3 failures\n"
             "  cost so far: 0.24 USD\n"
             "  NODE     STATE    SINCE                 INSTANCE  ADDRESS  GPU        MARKET  PER "
