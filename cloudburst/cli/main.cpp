@@ -28,6 +28,7 @@ constexpr const char* kExamples =
 struct Arguments {
   std::string config = kConfigPath;
   std::optional<std::int64_t> job;
+  std::string lease;
   bool json = false;
 };
 
@@ -52,6 +53,9 @@ Result<Json> ask(const Arguments& arguments, const char* op) {
   if (std::string_view(op) == "status") {
     request["job"] = arguments.job ? Json(*arguments.job) : Json();
   }
+  if (std::string_view(op) == "close") {
+    request["lease"] = arguments.lease;
+  }
   return control_call(socket, request, kLimit);
 }
 
@@ -69,6 +73,9 @@ Result<std::string> view(const std::string& command, const Arguments& arguments)
   if (command == "nodes") {
     return nodes_view(reply);
   }
+  if (command == "close") {
+    return "closed: " + arguments.lease + "\n";
+  }
   return command == "leases" ? leases_view(reply) : cost_view(reply);
 }
 
@@ -85,6 +92,9 @@ int run(int argc, char** argv) {
   app.add_subcommand("nodes", "the cloud nodes of this cluster and who has them");
   app.add_subcommand("leases", "every node rented, from when to when, and its bill");
   app.add_subcommand("cost", "what was billed, by job");
+  CLI::App* close = app.add_subcommand(
+      "close", "for root: gives up a lease whose machine the cloud does not know");
+  close->add_option("LEASE", arguments.lease, "as autocloud leases --json names it")->required();
   for (CLI::App* command : app.get_subcommands(nullptr)) {
     command->add_flag("--json", arguments.json, "JSON instead of text");
     command->fallthrough();
@@ -94,7 +104,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (const auto words = app.remaining(); app.get_subcommands().empty() && !words.empty()) {
       std::fprintf(stderr,
-                   "autocloud: '%s': must be one of status, nodes, leases, cost\n",
+                   "autocloud: '%s': must be one of status, nodes, leases, cost, close\n",
                    words.front().c_str());
       return 2;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What others ask of the reconciler: the control socket and the join service.
 #include "cloudburst/daemon/reconciler.h"
+#include "cloudburst/plan/outcomes.h"
 
-#include <pwd.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -17,16 +17,6 @@ namespace {
 
 constexpr std::chrono::seconds kJoinPatience{5};
 constexpr std::size_t kMostPrologs = 10000;
-
-std::string user_name(uid_t uid) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::array<char, 4096> space{};
-  if (getpwuid_r(uid, &entry, space.data(), space.size(), &found) == 0 && found != nullptr) {
-    return found->pw_name;
-  }
-  return std::to_string(uid);
-}
 
 Result<std::uint32_t> job_in(const Json& request) {
   const auto job = json_or<std::int64_t>(request, "job", -1);
@@ -57,6 +47,7 @@ Json Reconciler::answer(const Json& request, const Peer& peer) {
     const std::lock_guard lock(snapshot_mutex_);
     snapshot = snapshot_;
   }
+  const auto user_name = [this](uid_t uid) { return names_.name_of(uid); };
   if (op == "status") {
     std::optional<std::uint32_t> job;
     if (request.contains("job") && !request["job"].is_null()) {
@@ -75,9 +66,34 @@ Json Reconciler::answer(const Json& request, const Peer& peer) {
   if (op == "nodes") {
     return nodes_answer(*snapshot, asker);
   }
+  if (op == "close" && asker.sees_all) {
+    return close(json_or<std::string>(request, "lease", ""), *snapshot);
+  }
+  if (op == "close") {
+    return error_reply({ErrorCode::denied, "control: op 'close': for root and SlurmUser alone"});
+  }
   return error_reply(
       {ErrorCode::invalid,
-       "control: op '" + op + "': must be one of poke, prolog, status, leases, nodes"});
+       "control: op '" + op + "': must be one of poke, prolog, status, leases, nodes, close"});
+}
+
+Json Reconciler::close(const std::string& key, const Snapshot& snapshot) {
+  if (const auto closed = closed_by_hand(snapshot.book, key, wall_now()); !closed) {
+    return error_reply(closed.error());
+  }
+  mailbox_->post([this, key] {
+    const WallTime now = wall_now();
+    const auto closed = closed_by_hand(book_, key, now);
+    if (!closed) {
+      return;  // it has gone on meanwhile
+    }
+    Changes changes;
+    changes.leases.push_back(*closed);
+    changes.events.push_back(
+        {now, closed->made_for.job, closed->node, "closed by hand: " + closed->error});
+    static_cast<void>(save(changes));
+  });
+  return {{"lease", key}};
 }
 
 Json Reconciler::prolog(const Json& request) {

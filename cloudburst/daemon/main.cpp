@@ -2,6 +2,7 @@
 // autocloudd: rents nodes for bursts and gives them back. Runs in the foreground until SIGTERM.
 #include "cloudburst/config/config.h"
 #include "cloudburst/control/server.h"
+#include "cloudburst/daemon/check.h"
 #include "cloudburst/daemon/compose.h"
 #include "cloudburst/daemon/harden.h"
 #include "cloudburst/daemon/reconciler.h"
@@ -150,13 +151,37 @@ Status serve(const Config& config, const std::string& path, Secret key) {
   return {};
 }
 
+Status check(const Config& config, Secret key) {
+  ACB_TRY_ASSIGN(const Policy policy, policy_of(config));
+  Findings found = check_all(config, policy, std::move(key));
+  if (const auto munge_key = munge_key_of(config); !munge_key) {
+    found.faults.push_back(munge_key.error().message);
+  }
+  for (const std::string& fact : found.facts) {
+    std::printf("%s\n", fact.c_str());
+  }
+  for (const std::string& fault : found.faults) {
+    std::printf("fault: %s\n", fault.c_str());
+  }
+  if (!found.faults.empty()) {
+    return fail(ErrorCode::invalid, std::to_string(found.faults.size()) + " faults");
+  }
+  return {};
+}
+
 int run(int argc, char** argv) {
   CLI::App app{
       "Rents nodes for Slurm's bursts and gives them back. Runs until SIGTERM, as SlurmUser.",
       "autocloudd"};
   std::string path = kConfigPath;
   app.add_option("--config", path, "configuration file")->capture_default_str();
-  app.footer("Example:\n  autocloudd --config /etc/autocloud-burst/autocloud.toml");
+  bool only_check = false;
+  app.add_flag(
+      "--check",
+      only_check,
+      "say whether configuration, key, cloud and Slurm fit, and what may be rented; change "
+      "nothing");
+  app.footer("Example:\n  autocloudd --config /etc/autocloud-burst/autocloud.toml --check");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -170,6 +195,9 @@ int run(int argc, char** argv) {
     ACB_TRY(forbid_dumps());
     ACB_TRY_ASSIGN(const Config config, load_config(path));
     ACB_TRY_ASSIGN(Secret key, load_cloud_key(config.key_file));
+    if (only_check) {
+      return check(config, std::move(key));
+    }
     block_end_signals();
     return serve(config, path, std::move(key));
   };

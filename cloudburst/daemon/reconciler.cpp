@@ -381,6 +381,10 @@ void Reconciler::call_cloud(const Call& call) {
 }
 
 void Reconciler::publish() {
+  names_.learn(0);
+  for (const auto& [id, burst] : book_.bursts) {
+    names_.learn(burst.uid);
+  }
   // Without the attempts: they are many, and nobody asks for them.
   auto snapshot = std::make_shared<const Snapshot>(Snapshot{
       {.leases = book_.leases, .bursts = book_.bursts, .orders = {}, .attempts = {}}, picture_});

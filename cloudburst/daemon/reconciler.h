@@ -11,6 +11,7 @@
 #include "cloudburst/daemon/compose.h"
 #include "cloudburst/daemon/mailbox.h"
 #include "cloudburst/daemon/slurm_link.h"
+#include "cloudburst/daemon/user_names.h"
 #include "cloudburst/daemon/worker_pool.h"
 #include "cloudburst/join/join_server.h"
 #include "cloudburst/ledger/ledger.h"
@@ -59,6 +60,7 @@ class Reconciler {
   void take_picture(SlurmLink::Seen seen);
   void publish();
   [[nodiscard]] Json prolog(const Json& request);
+  [[nodiscard]] Json close(const std::string& key, const Snapshot& snapshot);
   [[nodiscard]] Result<JoinGrant> grant(const JoinRequest& request);
   [[nodiscard]] double jitter();
   template <typename Answer, typename Work, typename Then>
@@ -77,6 +79,7 @@ class Reconciler {
   // Many: where a cloud answers slowly, all may wait for one of its answers for half a minute.
   WorkerPool workers_{32};
   std::unique_ptr<SlurmLink> slurm_;
+  UserNames names_{name_in_system};
   std::atomic<bool> stopping_{false};
 
   // Of the loop's thread alone.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cloudburst/daemon/slurm_link.h"
 
-#include "base/text.h"
-#include "cloudburst/slurm/twins.h"
+#include "cloudburst/daemon/check.h"
 
 #include <spdlog/spdlog.h>
 
@@ -42,22 +41,6 @@ Status carry_out(SlurmClient& client, const Call& call) {
       break;
   }
   return fail(ErrorCode::internal, "slurm: not a call to Slurm: " + call.subject());
-}
-
-void check_site(const SlurmClient& client,
-                const std::map<std::string, std::string>& twins,
-                const SlurmPicture& picture) {
-  if (const auto missing = client.missing(picture); !missing.empty()) {
-    spdlog::warn("nodes.cloud: {}: not in slurm.conf; no job can get them", join(missing, ", "));
-  }
-  const auto faults = check_twins(twins);
-  if (!faults) {
-    spdlog::warn("{}", faults.error().message);
-    return;
-  }
-  for (const std::string& fault : *faults) {
-    spdlog::error("{}", fault);
-  }
 }
 
 }  // namespace
@@ -148,7 +131,9 @@ void SlurmLink::serve(State& state) {
     const bool seen = picture.has_value();
     if (seen && !state.checked) {
       state.checked = true;
-      check_site(state.client, state.twins, *picture);
+      for (const std::string& fault : faults_of_site(state.client, state.twins, *picture)) {
+        spdlog::error("{}", fault);
+      }
     }
     state.seen({std::move(picture),
                 seen ? std::exchange(done, {}) : std::vector<Call>(),

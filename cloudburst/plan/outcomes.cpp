@@ -221,4 +221,22 @@ Lease after_release(Lease lease,
   return lease;
 }
 
+Result<Lease> closed_by_hand(const Book& book, const std::string& key, WallTime now) {
+  const auto found = book.leases.find(key);
+  if (found == book.leases.end()) {
+    return fail(ErrorCode::not_found,
+                "lease '" + key + "': there is none; autocloud leases --json names them");
+  }
+  Lease lease = found->second;
+  if (lease.state != LeaseState::releasing || lease.error_class != ErrorClass::gone) {
+    return fail(ErrorCode::invalid,
+                "lease '" + key + "': is " + std::string(name_of(lease.state)) +
+                    (lease.error.empty() ? "" : " (" + lease.error + ")") +
+                    ": only one that is being given back, and whose machine the cloud does not "
+                    "know, can be closed");
+  }
+  close(lease, now);
+  return lease;
+}
+
 }  // namespace acb::cloud

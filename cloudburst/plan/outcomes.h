@@ -4,7 +4,7 @@
 // stays so.
 #pragma once
 
-#include "cloudburst/ledger/records.h"
+#include "cloudburst/ledger/ledger.h"
 #include "cloudburst/provider/errors.h"
 #include "cloudburst/provider/provider.h"
 
@@ -31,5 +31,10 @@ namespace acb::cloud {
                                   const CloudResult<Provider::Released>& answer,
                                   WallTime now,
                                   double jitter01);
+
+/// The lease as an admin closes it, whose machine the cloud does not know (any more: the key may be
+/// another account's by now). `not_found`, or `invalid` where it is not being given back or the
+/// cloud has said anything else.
+[[nodiscard]] Result<Lease> closed_by_hand(const Book& book, const std::string& key, WallTime now);
 
 }  // namespace acb::cloud

@@ -29,3 +29,29 @@ equal "$(job_field "$job" Restarts)" 1 "restarts"
 within 30 all_given_back
 ledger_equals_bill 2
 never_two_for_one
+
+# A machine that the cloud says it does not know: its lease stays until root gives it up, and comes back should the cloud
+# bill it after all.
+job=$(burst)
+wait_for_job "$job" COMPLETED 40
+fault add unknown --path '/v1/gpu/allocations*' --status 404 --code not_found
+key() { leases | jq -r "[.leases[] | select(.job == $job)][0].lease"; }
+is_unknown() { leases | jq -e ".leases | any(.job == $job and .state == \"releasing\" and (.error // \"\" | test(\"not_found\")))" >/dev/null; }
+within 20 is_unknown
+lease=$(key)
+matches "$(fails as_user ctl autocloud close "$lease")" "for root and SlurmUser alone" "a user closes a lease"
+matches "$(fails on ctl autocloud close nonsense)" "lease 'nonsense': there is none" "an unknown lease"
+on ctl autocloud close "$lease"
+is_closed() { leases | jq -e ".leases | any(.lease == \"$lease\" and .state == \"gone\")" >/dev/null; }
+within 5 is_closed
+fault remove unknown
+within 60 all_given_back
+ledger_equals_bill 4
+
+# The check before the daemon's start: what a twin allows beyond its partition is a fault.
+check() { on ctl setpriv --reuid=slurm --regid=slurm --clear-groups autocloudd --check 2>/dev/null; }
+matches "$(check)" "v100-spot: v100-32gb, spot, 0.91 USD an hour.*slurm: [0-9]+ of" "what may be rented"
+on ctl scontrol update PartitionName=batch MaxTime=60 AllowGroups=root
+text=$(check) && fail "a twin that allows more is no fault: $text"
+matches "$text" "fault: twins.batch: partition batch-burst: AllowGroups is not set, the partition's is root" "the check"
+matches "$text" "MaxTime is 1440 minutes, the partition's is 60" "the check"

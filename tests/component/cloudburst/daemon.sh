@@ -139,6 +139,20 @@ CASES
 "$bin/autocloud" --config "$work/sound.toml" status --json >/dev/null || fail "the first daemon no longer answers"
 echo "ok: $number bad configurations"
 
+# The check of it all: the cloud's offers are told, and that slurmctld is silent. Nothing is made.
+configure checked
+status=0
+timeout 20 "$bin/autocloudd" --check --config "$work/checked.toml" >"$work/checked.out" 2>"$work/checked.log" || status=$?
+[ "$status" -eq 1 ] || fail "--check without slurmctld exits $status"
+for text in '  v: v100-32gb, on-demand, 0.91' 'fault: no offer fits a burst that names neither' 'fault: slurm: loading'; do
+  grep -qF -- "$text" "$work/checked.out" || fail "--check does not say '$text': $(cat "$work/checked.out")"
+done
+[ ! -e "$work/checked" ] || fail "--check makes folders"
+configure checked 's,^url = .*,url = "https://127.0.0.1:1",'
+timeout 20 "$bin/autocloudd" --check --config "$work/checked.toml" >"$work/checked.out" 2>&1 && fail "--check without a cloud"
+grep -q '^fault: provider.url: .*unreachable' "$work/checked.out" || fail "--check: $(cat "$work/checked.out")"
+echo "ok: the check"
+
 # A cloud that is not ours to use, now: it goes on, and says why.
 while IFS='|' read -r name change text; do
   configure "$name" "$change"

@@ -2,6 +2,8 @@
 // Single decisions, from pictures made by hand: what the fleets of fleet_test.cpp do not come to.
 #include "cloudburst/plan/plan.h"
 
+#include "cloudburst/plan/outcomes.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -170,6 +172,59 @@ TEST(Plan, ABillOfAMachineThatWasThoughtNeverMadeIsBooked) {
   EXPECT_EQ(booked->cost, instance.cost);
   scene.book.apply(plan.changes);
   EXPECT_EQ(changed(scene.decide(), lease.key), nullptr);
+}
+
+TEST(Plan, ABillThatRunsOnIsTakenInWithoutAWordToTheLedger) {
+  Scene scene;
+  const Lease lease = scene.add_lease("burst-0", scene.add_job(1, JobPhase::running, {"burst-0"}));
+  scene.book.apply(scene.decide().changes);
+  ASSERT_TRUE(scene.decide().changes.empty());
+  scene.now = scene.slurm.at = scene.now + seconds(2);
+  Allocation going;
+  going.allocation_id = lease.allocation_id;
+  going.status = AllocationStatus::running;
+  going.tags = {{"job", "1"}, {"restart", "0"}, {"node", "burst-0"}, {"attempt", "1"}};
+  going.instances.emplace_back().status = InstanceStatus::running;
+  scene.cloud.list_is_new = true;
+  scene.cloud.listed = {going};
+  scene.cloud.listed_at = scene.now;
+  scene.book.apply(scene.decide().changes);  // what the list tells of it for the first time
+  scene.now = scene.slurm.at = scene.now + seconds(2);
+  going.instances.front().billed_s = 62;
+  going.instances.front().cost = Money::from_micros(50'000);
+  scene.cloud.listed = {going};
+  scene.cloud.listed_at = scene.now;
+  const Plan plan = scene.decide();
+  EXPECT_TRUE(plan.changes.empty());
+  EXPECT_FALSE(plan.moving && plan.calls.empty());
+  scene.book.apply(plan.changes);
+  EXPECT_EQ(scene.book.leases.at(lease.key).billed_s, 62);
+  EXPECT_EQ(scene.book.leases.at(lease.key).checked, scene.now);
+  going.instances.front().status = InstanceStatus::lost;
+  scene.cloud.listed = {going};
+  scene.now += seconds(1);
+  scene.cloud.listed_at = scene.now;
+  const Plan lost = scene.decide();
+  ASSERT_NE(changed(lost, lease.key), nullptr);
+  EXPECT_EQ(changed(lost, lease.key)->billed_s, 62);
+}
+
+TEST(ClosedByHand, AreOnlyLeasesWhoseMachineTheCloudDoesNotKnow) {
+  Scene scene;
+  Lease& lease = scene.add_lease("burst-0", scene.add_job(1, JobPhase::ended, {"burst-0"}));
+  for (const LeaseState state : {LeaseState::up, LeaseState::releasing}) {
+    for (const ErrorClass cls : {ErrorClass::auth, ErrorClass::gone}) {
+      lease.state = state;
+      lease.error_class = cls;
+      const auto closed = closed_by_hand(scene.book, lease.key, scene.now);
+      EXPECT_EQ(closed.has_value(), state == LeaseState::releasing && cls == ErrorClass::gone);
+      if (closed) {
+        EXPECT_FALSE(closed->is_live());
+        EXPECT_EQ(closed->closed, scene.now);
+      }
+    }
+  }
+  EXPECT_EQ(closed_by_hand(scene.book, "scene/9", scene.now).error().code, ErrorCode::not_found);
 }
 
 TEST(Plan, AnAddressIsSetBeforeTheNodeRegistersAndNeverAfter) {
