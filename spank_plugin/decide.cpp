@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace acb::spank {
 
@@ -138,6 +139,10 @@ Status scale_tasks(const JobRequest& job, const Sizes& sizes, Rewrite& rewrite) 
                     "--ntasks-per-node=T");
     }
     ACB_TRY_ASSIGN(rewrite.tasks, grown("--ntasks", *job.tasks, sizes));
+    const std::uint32_t each = *job.tasks / sizes.own;
+    if (!job.tasks_per_node && std::in_range<std::uint16_t>(each)) {
+      rewrite.tasks_per_node = static_cast<std::uint16_t>(each);
+    }
   }
   if (job.min_cpus) {
     ACB_TRY_ASSIGN(rewrite.min_cpus, grown("CPUs", *job.min_cpus, sizes));

@@ -65,6 +65,8 @@ struct Rewrite {
   std::optional<std::string> batch_features;
   std::uint32_t nodes = 0;  ///< least and most
   std::optional<std::uint32_t> tasks;
+  /// Of a count in all, which Slurm may share out as 4, 1 and 1 otherwise.
+  std::optional<std::uint16_t> tasks_per_node;
   std::optional<std::uint32_t> min_cpus;
   std::optional<bool> requeue;
   bool append_output = false;

@@ -87,6 +87,7 @@ void apply(const Rewrite& rewrite, job_desc_msg_t& job) {
   job.min_nodes = rewrite.nodes;
   job.max_nodes = rewrite.nodes;
   job.num_tasks = rewrite.tasks.value_or(job.num_tasks);
+  job.ntasks_per_node = rewrite.tasks_per_node.value_or(job.ntasks_per_node);
   job.min_cpus = rewrite.min_cpus.value_or(job.min_cpus);
   job.kill_on_node_fail = 0;
   job.wait_all_nodes = 1;

@@ -3,7 +3,7 @@
 # What is not a burst rents nothing; a requeued burst frees or hands over its machines; want of capacity is told in words.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../fault/burst_lib.sh"
-burst_cluster
+burst_cluster --cpus 4
 
 allocates() { on cloud grep -c '"path":"/v1/gpu/allocate"' /var/lib/cloudsim/requests.jsonl || [ $? -eq 1 ]; }
 
@@ -16,6 +16,12 @@ equal "$(job_field "$plain" JobState)" PENDING "a plain job while all own nodes 
 equal "$(allocates)" 0 "allocate calls for plain jobs"
 on ctl scancel "$busy" "$plain"
 
+# A count of tasks in all is shared out evenly, where Slurm itself would fill one node first.
+job=$(submit ctl -N1 -n2 -t 5 --autocloud-burst=2 <<<'mpirun hostname')
+wait_for_job "$job" COMPLETED 40
+equal "$(output_of "$job" | sed 's/own-.*/own/' | sort | uniq -c | tr -s ' \n' ' ')" " 2 burst-0 2 burst-1 2 own " "tasks of each node"
+within 30 all_given_back
+
 # A running burst is requeued: its next start has two machines again, and none is left over.
 # shellcheck disable=SC2016 # for the job
 job=$(submit ctl -N1 -t 5 --ntasks-per-node=1 --autocloud-burst=2 \
@@ -27,7 +33,7 @@ within 10 not_running
 wait_for_job "$job" COMPLETED 60
 equal "$(job_field "$job" Restarts)" 1 "restarts"
 within 30 all_given_back
-ledger_equals_bill 2
+ledger_equals_bill 4
 never_two_for_one
 
 # A machine that the cloud says it does not know: its lease stays until root gives it up, and comes back should the cloud
@@ -46,7 +52,7 @@ is_closed() { leases | jq -e ".leases | any(.lease == \"$lease\" and .state == \
 within 5 is_closed
 fault remove unknown
 within 60 all_given_back
-ledger_equals_bill 4
+ledger_equals_bill 6
 
 # The check before the daemon's start: what a twin allows beyond its partition is a fault.
 check() { on ctl setpriv --reuid=slurm --regid=slurm --clear-groups autocloudd --check 2>/dev/null; }

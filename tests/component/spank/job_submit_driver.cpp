@@ -159,6 +159,7 @@ void accepted(const Plugin& plugin) {
          "admin comment");
   expect(job.job.min_nodes == 4 && job.job.max_nodes == 4, "nodes");
   expect(job.job.num_tasks == 8 && job.job.min_cpus == 16, "tasks and CPUs");
+  expect(job.job.ntasks_per_node == 2, "tasks of each node");
   expect(job.job.kill_on_node_fail == 0, "kill_on_node_fail");
   expect(job.job.wait_all_nodes == 1, "wait_all_nodes");
   expect(job.job.requeue == 1, "requeue");

@@ -73,12 +73,13 @@ TEST(DecideSubmit, ScalesTasksAndCpusWithTheNodes) {
     std::uint32_t scaled_nodes;
     std::optional<std::uint32_t> scaled_tasks;
     std::uint32_t scaled_cpus;
+    std::optional<std::uint16_t> each;  ///< set where the user gave a count in all
   };
-  for (const Row& row : {Row{2, 8, {}, 16, 6, 24, 48},
-                         Row{2, 4, 2, 4, 6, 12, 12},
-                         Row{1, {}, {}, 1, 5, {}, 5},
-                         Row{{}, {}, {}, 1, 5, {}, 5},
-                         Row{{}, 3, 3, 3, 5, 15, 15}}) {
+  for (const Row& row : {Row{2, 8, {}, 16, 6, 24, 48, 4},
+                         Row{2, 4, 2, 4, 6, 12, 12, {}},
+                         Row{1, {}, {}, 1, 5, {}, 5, {}},
+                         Row{{}, {}, {}, 1, 5, {}, 5, {}},
+                         Row{{}, 3, 3, 3, 5, 15, 15, {}}}) {
     const Rewrite made = rewrite([&](JobRequest& job) {
       job.min_nodes = row.nodes;
       job.max_nodes = row.nodes;
@@ -89,6 +90,7 @@ TEST(DecideSubmit, ScalesTasksAndCpusWithTheNodes) {
     EXPECT_EQ(made.nodes, row.scaled_nodes);
     EXPECT_EQ(made.tasks, row.scaled_tasks);
     EXPECT_EQ(made.min_cpus, row.scaled_cpus);
+    EXPECT_EQ(made.tasks_per_node, row.each);
     EXPECT_EQ(made.drop.size(), row.tasks ? 2U : 0U) << "SLURM_NTASKS and SLURM_NPROCS";
   }
 }
