@@ -48,11 +48,24 @@ void Stepper::gather() {
   if (!complete && !late) {
     return;
   }
-  const std::vector<std::string> usable = usable_nodes();
-  if (usable.empty()) {
-    fail_run(kExitFailed, "no node is left: no agent could be started");
-  } else {
+  std::vector<std::string> usable;
+  for (const std::string& name : usable_nodes()) {
+    if (s_.nodes.at(name).leaving) {
+      drop_node(name, "reclaimed", Seconds(0));
+    } else {
+      usable.push_back(name);
+    }
+  }
+  if (!usable.empty()) {
     launch(usable);
+  } else if (std::any_of(s_.nodes.begin(), s_.nodes.end(), [](const auto& entry) {
+               return entry.second.leaving;
+             })) {
+    s_.ending = "reclaimed before the start, and no node is left";
+    s_.ending_requeues = true;
+    request_requeue();
+  } else {
+    fail_run(kExitFailed, "no node is left: no agent could be started");
   }
 }
 
@@ -72,6 +85,7 @@ void Stepper::launch(const std::vector<std::string>& nodes) {
 
 void Stepper::drop_node(const std::string& name, const std::string& why, Seconds silent) {
   s_.nodes.at(name).lost = true;
+  s_.nodes.at(name).why_lost = why;
   log("lost", {{"node", name}, {"why", why}, {"silent_s", tenths(silent)}, {"start", s_.start}});
 }
 
@@ -148,23 +162,39 @@ void Stepper::watch_limit() {
   }
 }
 
-void Stepper::judge() {
-  bool waiting = s_.mpirun_runs;
-  if (!s_.slurm_answered && in_phase() < 2 * s_.policy.settle) {
-    waiting = true;
+// Who allows for longer silences (a slow network, a host that swaps) means them here too.
+Seconds Stepper::settle() const {
+  return std::max(s_.policy.settle, s_.policy.silence / 2);
+}
+
+// Whether the node may yet answer; one that will not is dropped.
+bool Stepper::waits_for_node(const std::string& name, const NodeView& node) {
+  if (node.lost || node.clear) {
+    return false;
   }
+  const Seconds silent = now_ - std::max(node.heard, s_.phase_since);
+  if (silent > settle() || !node.joined) {
+    drop_node(name, "silent", now_ - node.heard);
+    return false;
+  }
+  if (in_phase() > s_.policy.clear + (settle() - s_.policy.settle)) {
+    drop_node(name, "its old ranks do not end", now_ - node.heard);
+    return false;
+  }
+  return true;
+}
+
+void Stepper::judge() {
+  if (s_.mpirun_runs && in_phase() > s_.policy.mpirun_end) {
+    // Something of this host holds it. Beside it none can be started, and Slurm can look elsewhere.
+    s_.ending = s_.loss->what + " lost (" + s_.loss->why + "), and the killed mpirun does not end";
+    s_.ending_requeues = true;
+    request_requeue();
+    return;
+  }
+  bool waiting = s_.mpirun_runs || (!s_.slurm_answered && in_phase() < 2 * settle());
   for (const auto& [name, node] : s_.nodes) {
-    if (node.lost || node.clear) {
-      continue;
-    }
-    const Seconds silent = now_ - std::max(node.heard, s_.phase_since);
-    if (silent > s_.policy.settle || !node.joined) {
-      drop_node(name, "silent", now_ - node.heard);
-    } else if (in_phase() > s_.policy.clear) {
-      drop_node(name, "its old ranks do not end", now_ - node.heard);
-    } else {
-      waiting = true;
-    }
+    waiting = waits_for_node(name, node) || waiting;
   }
   if (waiting) {
     return;
@@ -208,19 +238,24 @@ bool Stepper::gives_up(bool same_nodes) {
 
 void Stepper::restart_on(const std::vector<std::string>& nodes,
                          const std::vector<std::string>& lost) {
-  const std::string what =
-      lost.empty() ? s_.loss->what : (lost.size() == 1 ? "node " : "nodes ") + join(lost, ", ");
-  if (nodes.empty()) {
-    s_.ending = fmt::format("{} lost ({}), and no node is left", what, s_.loss->why);
-    s_.ending_requeues = true;
-    request_requeue();
+  if (lost.empty() && is_hopeless()) {
+    fail_run(kExitFailed,
+             fmt::format("{}: {}; not started again, since that would end the same way",
+                         s_.loss->what,
+                         s_.loss->why));
     return;
   }
-  if (lost.empty() && is_hopeless()) {
-    fail_run(
-        kExitFailed,
-        fmt::format(
-            "{}: {}; not started again, since that would end the same way", what, s_.loss->why));
+  // What was lost, and apart from it what was found to be gone when that was looked into.
+  std::string told = fmt::format("{} lost ({})", s_.loss->what, s_.loss->why);
+  for (const std::string& name : lost) {
+    if (s_.loss->what != "node " + name) {
+      told += fmt::format(", without {} ({})", name, s_.nodes.at(name).why_lost);
+    }
+  }
+  if (nodes.empty()) {
+    s_.ending = told + ", and no node is left";
+    s_.ending_requeues = true;
+    request_requeue();
     return;
   }
   if (gives_up(lost.empty())) {
@@ -230,25 +265,21 @@ void Stepper::restart_on(const std::vector<std::string>& nodes,
     fail_run(kExitNoProgress,
              fmt::format("{} starts on the same nodes made no new step; the last: {}: {}{}",
                          s_.fruitless,
-                         what,
+                         s_.loss->what,
                          s_.loss->why,
                          code));
     return;
   }
   if (static_cast<int>(nodes.size()) < s_.policy.min_nodes) {
-    say(fmt::format("{} lost ({}); {} left of at least {}",
-                    what,
-                    s_.loss->why,
-                    count_of(nodes.size(), "node"),
-                    s_.policy.min_nodes));
+    say(fmt::format(
+        "{}; {} left of at least {}", told, count_of(nodes.size(), "node"), s_.policy.min_nodes));
     s_.ending = "too few nodes left";
     s_.ending_requeues = true;
     request_requeue();
     return;
   }
-  say(fmt::format("{} lost ({}); restarting on {}{}",
-                  what,
-                  s_.loss->why,
+  say(fmt::format("{}; restarting on {}{}",
+                  told,
                   lost.empty() ? "the same " : "",
                   count_of(nodes.size(), "node")));
   launch(nodes);
@@ -258,9 +289,15 @@ void Stepper::save_and_exit(const std::string& reason, Seconds left) {
   s_.ending = reason;
   s_.deadline = plus(now_, left);
   enter(Phase::saving);
-  log("save-and-exit", {{"reason", reason}, {"deadline_s", tenths(left)}});
-  say(fmt::format("{}: asking the ranks to save and exit within {:.0f} s", reason, left.count()));
-  act(TellSaveAndExit{left, reason});
+  tell_to_save();
+}
+
+void Stepper::tell_to_save() {
+  const Seconds left = s_.deadline - now_;
+  log("save-and-exit", {{"reason", s_.ending}, {"deadline_s", tenths(left)}});
+  say(fmt::format(
+      "{}: asking the ranks to save and exit within {:.0f} s", s_.ending, left.count()));
+  act(TellSaveAndExit{left, s_.ending});
 }
 
 void Stepper::end_saving() {

@@ -88,6 +88,9 @@ void Stepper::on(const RankJoined& event) {
   s_.ranks[event.rank] = {event.node, false, false, now_};
   if (static_cast<int>(s_.ranks.size()) == s_.size) {
     log("ranks", {{"start", s_.start}, {"ranks", s_.size}});
+    if (s_.phase == Phase::saving) {
+      tell_to_save();  // the order came before them
+    }
   }
 }
 

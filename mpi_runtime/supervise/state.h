@@ -28,10 +28,11 @@ constexpr int kExitNoProgress = 86;
 constexpr const char* kAsAsked = "not requeued, as asked";
 
 struct Policy {
-  Seconds silence{3.0};       ///< a rank or agent not heard for longer is lost
-  Seconds last_words{2.0};    ///< after a rank's end: for mpirun to end too (Open MPI: 1 s)
-  Seconds settle{1.5};        ///< after a loss: how long a silent agent may take to answer
-  Seconds clear{8.0};         ///< and one that is heard, to end its old ranks
+  Seconds silence{3.0};      ///< a rank or agent not heard for longer is lost
+  Seconds last_words{2.0};   ///< after a rank's end: for mpirun to end too (Open MPI: 1 s)
+  Seconds settle{1.5};       ///< after a loss: how long a silent agent may take to answer, at least
+  Seconds clear{8.0};        ///< and one that is heard, to end its old ranks
+  Seconds mpirun_end{30.0};  ///< and a killed mpirun, to end
   Seconds agent_start{30.0};  ///< from asking for an agent to hearing it
   Seconds rank_start{120.0};  ///< from starting mpirun to hearing every rank
   Seconds finish{10.0};       ///< from the last "done" to mpirun's end
@@ -57,6 +58,7 @@ enum class Phase {
 struct NodeView {
   bool joined = false;
   bool lost = false;
+  std::string why_lost;
   bool leaving = false;  ///< its reclaim was announced
   bool clear = false;    ///< has ended its old ranks since the loss
   Time heard;

@@ -70,11 +70,14 @@ class Stepper {
   void watch_limit();
   void ask_again();
   void pass_over_own_pause();
+  [[nodiscard]] Seconds settle() const;
+  [[nodiscard]] bool waits_for_node(const std::string& name, const NodeView& node);
   void judge();
   void restart_on(const std::vector<std::string>& nodes, const std::vector<std::string>& lost);
   [[nodiscard]] bool is_hopeless() const;
   [[nodiscard]] bool gives_up(bool same_nodes);
   void save_and_exit(const std::string& reason, Seconds left);
+  void tell_to_save();
   void end_saving();
   void request_requeue();
   void finish(int exit_code);

@@ -193,6 +193,46 @@ TEST(Notice, SavesAndGoesOnWithoutTheNode) {
   EXPECT_FALSE(run.exit_code());
 }
 
+TEST(Notice, BeforeTheStartLeavesTheNodeOut) {
+  Script run(kFour);
+  run.give(AgentHeard{"b-1"});
+  run.give(ReclaimNotice{"b-1", Seconds(60)});
+  run.agents_join();
+  EXPECT_EQ(run.started().back(), (Names{"own-0", "own-1", "b-0"}));
+  EXPECT_EQ(run.last_event("lost")["why"], "reclaimed");
+}
+
+TEST(Notice, ForEveryNodeBeforeTheStartRequeues) {
+  Script run({"b-0"});
+  run.give(ReclaimNotice{"b-0", Seconds(60)});
+  run.agents_join();
+  run.pass(0.2);
+  EXPECT_EQ(run.count<StartMpirun>(), 0U);
+  EXPECT_EQ(run.exit_code(), kExitRequeued);
+}
+
+TEST(Notice, WhileRanksStartIsToldThemOnceTheyAreThere) {
+  Script run({"a", "b"});
+  run.agents_join();
+  run.give(ReclaimNotice{"b", Seconds(60)});
+  EXPECT_EQ(run.count<TellSaveAndExit>(), 1U);
+  run.pass(3);
+  run.ranks_join();
+  EXPECT_EQ(run.count<TellSaveAndExit>(), 2U);
+  EXPECT_NEAR(run.last_event("save-and-exit")["deadline_s"].get<double>(), 52, 0.2);
+}
+
+TEST(Loss, OfAnMpirunThatCannotBeKilledRequeues) {
+  Script run({"a", "b"});
+  run.mpirun_ends_when_killed = false;
+  run.up_and_training(3);
+  run.silence_rank(0);
+  run.pass(40);
+  EXPECT_EQ(run.started().size(), 1U);
+  EXPECT_EQ(run.exit_code(), kExitRequeued);
+  EXPECT_THAT(run.said(), testing::HasSubstr("mpirun does not end"));
+}
+
 TEST(MinNodes, RequeuesInsteadOfGoingOnTooSmall) {
   Policy policy;
   policy.min_nodes = 4;

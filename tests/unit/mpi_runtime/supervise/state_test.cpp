@@ -71,6 +71,32 @@ TEST(Supervision, GoesOnWithoutALostNodeInTime) {
   EXPECT_THAT(run.said(), testing::HasSubstr("step 10 (1 step redone)"));
 }
 
+TEST(Supervision, AllowsForLongerSilencesAlsoAfterALoss) {
+  Policy policy;
+  policy.silence = Seconds(20);
+  Script run({"n1", "n2"}, policy);
+  run.up_and_training(3);
+  run.kill_node("n1");  // it is slow, no more
+  run.give(RankGone{1, 1});
+  run.give(MpirunEnded{1});
+  run.pass(9);
+  run.give(AgentClear{"n1", 1});
+  EXPECT_EQ(run.started().back(), (Names{"n1", "n2"}));
+  EXPECT_EQ(run.count_events("lost"), 0U);
+}
+
+TEST(Supervision, TellsWhatWasLostAndWhatWentWithItApart) {
+  Script run({"n1", "n2", "n3"});
+  run.up_and_training(3);
+  run.kill_node("n1");
+  run.give(RankGone{1, 1});
+  run.give(MpirunEnded{1});
+  run.pass(4);
+  EXPECT_THAT(run.said(),
+              testing::HasSubstr("rank 1 on n2 lost (it ended without being done), without n1 "
+                                 "(silent); restarting on 2 nodes"));
+}
+
 TEST(Supervision, LosesSeveralNodesAtOnce) {
   Script run(kFour);
   run.up_and_training(3);
