@@ -118,8 +118,7 @@ Status make_folders(const std::filesystem::path& folder) {
   }
   for (const auto& parent : parents) {
     // One that may be written to and not read cannot be opened for this, and is no reason to fail.
-    if (const Status synced = sync_folder(parent);
-        !synced && synced.error().code != ErrorCode::denied) {
+    if (Status synced = sync_folder(parent); !synced && synced.error().code != ErrorCode::denied) {
       return synced;
     }
   }

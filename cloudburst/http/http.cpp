@@ -156,7 +156,7 @@ std::string seconds_of(std::chrono::milliseconds time) {
 
 /// What went wrong in plain words first, then libcurl's.
 std::string cause_of(CURL* curl, CURLcode status, const HttpRequest& request, const char* reason) {
-  const std::string detail = *reason != '\0' ? reason : curl_easy_strerror(status);
+  std::string detail = *reason != '\0' ? reason : curl_easy_strerror(status);
   switch (status) {
     case CURLE_OPERATION_TIMEDOUT: {
       curl_off_t sending_from = 0;  // 0 until name, connection and TLS are done

@@ -63,7 +63,7 @@ void ConnectionWatch::on_free(void* parent,
 void ConnectionWatch::begun(SSL* ssl) {
   // The descriptor is closed after its SSL has been freed, so that none is shut down that has come
   // to stand for something else.
-  static const int kIndex = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, on_free);
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, on_free);
   const std::lock_guard lock(mutex_);
   if (connections_.contains(ssl)) {
     return;  // a later message of the handshake's kind
@@ -73,7 +73,7 @@ void ConnectionWatch::begun(SSL* ssl) {
   const auto same = std::count_if(connections_.begin(), connections_.end(), [&](const auto& entry) {
     return entry.second.address == address;
   });
-  if (same >= per_address_ || SSL_set_ex_data(ssl, kIndex, this) != 1) {
+  if (same >= per_address_ || SSL_set_ex_data(ssl, index, this) != 1) {
     ::shutdown(fd, SHUT_RDWR);
     return;
   }

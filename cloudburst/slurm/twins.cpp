@@ -14,19 +14,19 @@ struct FreePartitions {
   void operator()(partition_info_msg_t* message) const { slurm_free_partition_info_msg(message); }
 };
 
-std::string text_of(const char* text) {
+std::string string_of(const char* text) {
   return text == nullptr ? std::string() : text;
 }
 
 PartitionRules rules_of(const partition_info_t& info) {
   PartitionRules rules;
-  rules.lists = {{"AllowGroups", text_of(info.allow_groups)},
-                 {"AllowAccounts", text_of(info.allow_accounts)},
-                 {"AllowQos", text_of(info.allow_qos)},
-                 {"AllocNodes", text_of(info.allow_alloc_nodes)},
-                 {"DenyAccounts", text_of(info.deny_accounts)},
-                 {"DenyQos", text_of(info.deny_qos)},
-                 {"QoS", text_of(info.qos_char)},
+  rules.lists = {{"AllowGroups", string_of(info.allow_groups)},
+                 {"AllowAccounts", string_of(info.allow_accounts)},
+                 {"AllowQos", string_of(info.allow_qos)},
+                 {"AllocNodes", string_of(info.allow_alloc_nodes)},
+                 {"DenyAccounts", string_of(info.deny_accounts)},
+                 {"DenyQos", string_of(info.deny_qos)},
+                 {"QoS", string_of(info.qos_char)},
                  {"ReqResv", (info.flags & PART_FLAG_REQ_RESV) != 0 ? "YES" : ""},
                  {"RootOnly", (info.flags & PART_FLAG_ROOT_ONLY) != 0 ? "YES" : ""}};
   rules.max_minutes = info.max_time;
@@ -80,7 +80,7 @@ Result<std::vector<std::string>> check_twins(const std::map<std::string, std::st
   std::map<std::string, PartitionRules> known;
   for (std::uint32_t i = 0; i < message->record_count; ++i) {
     const partition_info_t& info = message->partition_array[i];
-    known[text_of(info.name)] = rules_of(info);
+    known[string_of(info.name)] = rules_of(info);
   }
   std::vector<std::string> lines;
   for (const auto& [partition, twin] : twins) {
