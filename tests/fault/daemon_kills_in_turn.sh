@@ -58,7 +58,7 @@ is_given_back() {
 points=$(mktemp)
 all_points=$(mktemp)
 at_end+=("rm -f $points $all_points")
-burst_cluster --burst 8
+burst_cluster --burst 16 # a cancelled life may leave one that is not to be used for two minutes
 on ctl tee /run/kill_points.so <"$build/tests/libkill_points.so" >/dev/null
 on ctl tee /run/kill_life.sh <"$project/tests/fault/kill_life.sh" >/dev/null
 kill_daemon

@@ -7,7 +7,8 @@
 #   kill_life.sh first N    no burst: killed while it starts without a ledger, as on the first day
 #   kill_life.sh run N M    killed while it rents at point N, and once more, with the job running or over, while it gives
 #                           back at point M
-#   kill_life.sh cancel N   killed while it rents; the job is cancelled before the daemon is back
+#   kill_life.sh cancel N   killed while it rents, at the N-th point after the submit; the job is cancelled before the daemon
+#                           is back
 set -euo pipefail
 user=researcher
 job=0
@@ -37,7 +38,7 @@ start() {
   points=/tmp/kill_points.$2
   rm -f "$points"
   setsid -f setpriv --reuid=slurm --regid=slurm --clear-groups env LD_PRELOAD=/run/kill_points.so ACB_KILL_AT="$1" \
-    ACB_KILL_POINTS="$points" sh -c 'exec autocloudd >>/tmp/autocloudd.log 2>&1'
+    ACB_KILL_POINTS="$points" ACB_KILL_FROM="${from:-}" sh -c 'exec autocloudd >>/tmp/autocloudd.log 2>&1'
 }
 end_daemon() {
   await 5 eval 'pkill -KILL -x autocloudd || is_killed' # it may not have been executed yet
@@ -106,8 +107,13 @@ run() {
 }
 
 cancel() {
-  local node
+  local node from=/run/kill_from
+  rm -f $from
   start "$1" renting
+  # Each earlier life may have left a lease in doubt, which is looked up first: these points would be ever more.
+  await 10 leases true
+  sleep 0.5
+  touch $from
   submit
   killed_before cancelled "$1" is_rented || end_daemon
   as_user scancel "$job"
