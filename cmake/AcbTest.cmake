@@ -21,13 +21,16 @@ function(acb_test name)
                        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} PROCESSORS 3)
 endfunction()
 
-# acb_script_test(name LABEL cluster TIMEOUT 120 [ALONE] COMMAND cmd args...) registers a script; exit 77 is a
-# skip. ALONE: nothing runs beside it.
+# acb_script_test(name LABEL cluster TIMEOUT 300 [COST 300] [ALONE] COMMAND cmd args...) registers a script; exit 77
+# is a skip. ALONE: nothing runs beside it. COST: the seconds that it takes; the longest start first.
 function(acb_script_test name)
-  cmake_parse_arguments(arg "ALONE" "LABEL;TIMEOUT" "COMMAND" ${ARGN})
+  cmake_parse_arguments(arg "ALONE" "LABEL;TIMEOUT;COST" "COMMAND" ${ARGN})
   add_test(NAME ${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "ACB_BUILD_DIR=${PROJECT_BINARY_DIR}")
+  if(arg_COST)
+    set_tests_properties(${name} PROPERTIES COST ${arg_COST})
+  endif()
   if(arg_ALONE)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   elseif(arg_LABEL MATCHES "cluster|fault")
