@@ -16,7 +16,8 @@ equal "${#secret}" 64 "length of a rank's secret"
 [[ $(command_lines) != *"$secret"* ]] || fail "the secret is on a command line"
 
 cut_power own-2
-wait_for_job "$job" COMPLETED 45
+# Slurm keeps the job until it has given the cut host up.
+wait_for_job "$job" COMPLETED 120
 equal "$(job_field "$job" ExitCode)" 0:0 "exit code"
 equal "$(event "$job" restart 'nodes | join(",")')" own-0,own-1 "nodes of the restart"
 equal "$(event "$job" "done" step)" 300 "last step"
